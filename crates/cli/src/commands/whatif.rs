@@ -412,6 +412,9 @@ impl Asked<'_> {
         };
         let said = answer(&question, &effect);
         let mut notes = experiment.notes.clone();
+        if matches!(end, End::Interrupted) {
+            notes.push(Warning::Interrupted { blocks: effect.rounds, rounds }.to_string());
+        }
         notes.extend(of_rounds(&effect, &runs, unknown, rounds));
         notes.extend(changes.map(|changes| format!("{changes} The answer is about all of the run.")));
         if !runs.is_empty() {

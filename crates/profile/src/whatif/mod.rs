@@ -44,7 +44,10 @@ pub struct Subject {
     pub failed_tries: u64,
     #[serde(skip)]
     kind: Kind,
-    /// It has a type of another library, or is one that the program made of others.
+    /// The program made it of others.
+    #[serde(skip)]
+    is_made: bool,
+    /// It is another library's, of which its futex is seen.
     #[serde(skip)]
     is_foreign: bool,
     /// Only its waits are known.
@@ -67,7 +70,8 @@ impl Subject {
         let (measured, length) =
             (sum(|stats| stats.hold.measured.count), sum(|stats| stats.hold.measured.total));
         let held = sum(|stats| stats.hold.total);
-        let has_sections = measured > 0 && first.kind.is_lock();
+        let is_libcs = first.type_name.is_none() && !first.is_made;
+        let has_sections = measured > 0 && first.kind.is_lock() && is_libcs;
         let time = profile.thread_time();
         let waited_ns = members.iter().map(|lock| lock.lock_wait()).sum();
         Self {
@@ -85,7 +89,8 @@ impl Subject {
             waited: (time > 0).then(|| (waited_ns as f64 / time as f64).min(1.0)),
             failed_tries: stats().map(|stats| stats.failed_tries).sum(),
             kind: first.kind,
-            is_foreign: first.is_made || first.type_name.is_some(),
+            is_made: first.is_made,
+            is_foreign: first.type_name.is_some(),
             is_sampled: first.sampled.is_some(),
             ids: members.iter().map(|lock| lock.id).collect(),
             recording: profile.recording.clone(),
@@ -101,8 +106,10 @@ impl Subject {
                 "{name} is inside of glibc, whose calls are not intercepted: it cannot be delayed"
             ));
         }
-        let has_sections = self.kind.is_lock() && self.kind != Kind::Once && !self.is_foreign;
-        let is_woken = matches!(self.kind, Kind::Condvar | Kind::Semaphore | Kind::Futex) && !self.is_made();
+        let is_libcs = !self.is_foreign && !self.is_made;
+        let has_sections = self.kind.is_lock() && self.kind != Kind::Once && is_libcs;
+        let has_wakes = matches!(self.kind, Kind::Condvar | Kind::Semaphore | Kind::Futex);
+        let is_woken = has_wakes && is_libcs || self.is_foreign && !self.is_made;
         match point {
             Point::Wake if is_woken => None,
             Point::Wake if has_sections => Some(format!(
@@ -119,10 +126,6 @@ impl Subject {
             )),
             _ => Some(format!("{name} has no calls that can be delayed")),
         }
-    }
-
-    fn is_made(&self) -> bool {
-        self.is_foreign && !matches!(self.kind, Kind::Futex | Kind::Mutex | Kind::RwLock | Kind::Condvar)
     }
 
     fn is_called(&self, name: &str, profile: &Profile) -> bool {
@@ -167,7 +170,7 @@ pub fn most_waited(profiles: &[Profile], point: Point, number: usize) -> Result<
         .iter()
         .flat_map(subjects_of)
         .filter(|subject| subject.refusal(point).is_none())
-        .filter(|subject| subject.waited_ns > 0 || point == Point::Wake && subject.uses > 0)
+        .filter(|subject| subject.waited_ns > 0 || point == Point::Wake)
         .collect();
     found.sort_by_key(|subject| std::cmp::Reverse((subject.waited_ns, subject.uses)));
     found.truncate(number);
@@ -254,6 +257,46 @@ pub fn phases(profiles: &[Profile], subject: &Subject) -> Option<String> {
 #[must_use]
 pub fn has_locks(profiles: &[Profile]) -> bool {
     let roles = profiles.iter().flat_map(|profile| &profile.locks).flat_map(|lock| &lock.roles);
-    roles.map(|stats| stats.acquisitions).sum::<u64>() > 0
+    roles.map(|stats| stats.acquisitions.saturating_add(stats.contended)).any(|uses| uses > 0)
         || profiles.iter().flat_map(|profile| &profile.locks).any(|lock| lock.role(Role::Signal).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(kind: Kind, type_name: Option<&str>) -> Subject {
+        let lock = Lock { kind, type_name: type_name.map(str::to_owned), ..Lock::default() };
+        Subject::new("it", &Profile::default(), &[&lock])
+    }
+
+    /// What is not seen is refused, with what can be asked instead.
+    #[test]
+    fn each_kind_has_its_places() {
+        use Point::{After, Before, Inside, Retry, Wake};
+        let allowed = |subject: Subject| {
+            let points = [Inside, Before, Retry, After, Wake];
+            points.into_iter().filter(|point| subject.refusal(*point).is_none()).collect::<Vec<_>>()
+        };
+        assert_eq!(allowed(subject(Kind::Mutex, None)), [Inside, Before, After], "no try failed");
+        let tried = Subject { failed_tries: 1, ..subject(Kind::RwLock, None) };
+        assert_eq!(allowed(tried), [Inside, Before, Retry, After]);
+        assert_eq!(allowed(subject(Kind::Condvar, None)), [Wake]);
+        assert_eq!(allowed(subject(Kind::Semaphore, None)), [Inside, Before, After, Wake]);
+        assert_eq!(allowed(subject(Kind::Mutex, Some("std Mutex"))), [Wake]);
+        assert_eq!(allowed(subject(Kind::Barrier, None)), []);
+        let why = subject(Kind::Mutex, Some("std Mutex")).refusal(Inside);
+        assert!(why.is_some_and(|why| why.contains("Use --where wake")));
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_has_candidates() {
+        let lock = |label: &str| Lock { label: label.to_owned(), ..Lock::default() };
+        let profiles = [Profile { locks: vec![lock("cache #1"), lock("log")], ..Profile::default() }];
+        assert_eq!(named(&profiles, "cache", Point::Inside).map(|found| found.locks), Ok(1));
+        assert!(named(&profiles, "cache #1", Point::Inside).is_ok());
+        let why = named(&profiles, "cahce", Point::Inside).unwrap_err();
+        assert!(why.contains("did you mean `cache`?") && why.contains("--lock: `cache`, `log`"), "{why}");
+        assert!(most_waited(&profiles, Point::Inside, 3).unwrap_err().contains("no thread waited"));
+    }
 }
