@@ -13,7 +13,7 @@
 //! Whether a lock is one of the plan is asked before it is acquired: the first time, that takes longer. All else
 //! goes to the next implementation, and so do all functions that are not here.
 
-use core::ffi::{CStr, c_int};
+use core::ffi::c_int;
 
 use spinpark_recorder::Site;
 use spinpark_recorder::delay::Point;
@@ -24,17 +24,17 @@ use crate::mutex::functions_of_one_shape;
 use crate::next::{self, call_with_arguments};
 use crate::recorder::RECORDER;
 use crate::syscall::{self, FutexUse};
-use crate::table::{self, Ours};
+use crate::table::Ours;
 
-/// Delays what the plan in the file `path` says, instead of recording.
-pub(crate) fn begin(path: &CStr, is_detected: bool) {
-    RECORDER.prepare();
-    if RECORDER.delay_by(path, is_detected) {
-        table::install_these(&FORMS);
-    }
-}
+// `table` finds them by this name: it is below.
+core::arch::global_asm!(
+    ".hidden spinpark_profiler_delays",
+    ".globl spinpark_profiler_delays",
+    ".set spinpark_profiler_delays, {forms}",
+    forms = sym FORMS,
+);
 
-const FORMS: [Option<Ours>; COUNT] = {
+static FORMS: [Option<Ours>; COUNT] = {
     let mut forms: [Option<Ours>; COUNT] = [None; COUNT];
     macro_rules! set {
         ($($name:ident)*) => { $(forms[Function::$name as usize] = Some($name);)* };

@@ -13,7 +13,7 @@
 //! |---------------------------|---------------------------------------------------------------------------------|
 //! | `SPINPARK_PROFILE_DIR`    | the directory in which the file is created, made if need be; without it nothing is recorded |
 //! | `SPINPARK_PROFILE_DORMANT` | instead: the process is dormant; the directory in which it has one of its own    |
-//! | `SPINPARK_PROFILE_DELAY`  | instead: nothing is recorded; the file of a plan of delays ([`delay`])           |
+//! | `SPINPARK_PROFILE_DELAY`  | instead: nothing is recorded; the file of a plan of delays (`delay`)           |
 //! | `SPINPARK_PROFILE_DETAIL` | `off`, `contended` (the default), `sampled` or `full`                            |
 //! | `SPINPARK_PROFILE_SLOWER_THAN` | waits of this many ns are kept whole; without it, the longest of each thread    |
 //! | `SPINPARK_PROFILE_MAX_SIZE` | size limit of all files in the directory together, bytes                          |
@@ -34,7 +34,7 @@ use spinpark_recorder::format::{Detail, Locks};
 use spinpark_recorder::{Failure, MOST, Settings};
 
 pub(crate) use crate::recorder::RECORDER;
-use crate::{cancel, delay, dormant, mutex_layout, next, parent, single_threaded, table};
+use crate::{cancel, dormant, mutex_layout, next, parent, single_threaded, table};
 
 /// One in this number of acquisitions is timed with the detail `sampled`.
 const SAMPLE_EVERY: u32 = 64;
@@ -104,7 +104,10 @@ extern "C" fn initialise() {
     let recorded = variable(c"SPINPARK_PROFILE_DIR");
     if let Some(plan) = variable(c"SPINPARK_PROFILE_DELAY") {
         let detector = race_detector().filter(|_| !is_on(c"SPINPARK_FORCE"));
-        delay::begin(plan, detector.is_some());
+        RECORDER.prepare();
+        if RECORDER.delay_by(plan, detector.is_some()) {
+            table::install_delays();
+        }
     } else if let Some(directory) = recorded.or_else(|| variable(c"SPINPARK_PROFILE_DORMANT")) {
         match race_detector() {
             Some(detector) if !is_on(c"SPINPARK_FORCE") => {

@@ -30,6 +30,7 @@ pub(crate) struct Forms(pub(crate) [Option<Ours>; 4]);
 unsafe extern "C" {
     static spinpark_profiler_table: [AtomicPtr<c_void>; COUNT];
     static spinpark_profiler_forms: [Forms; COUNT];
+    static spinpark_profiler_delays: [Option<Ours>; COUNT];
 }
 
 fn table() -> &'static [AtomicPtr<c_void>; COUNT] {
@@ -47,9 +48,11 @@ pub(crate) fn install(detail: Detail) {
     fill(|number| forms()[number].0[detail as usize]);
 }
 
-/// Switches every exported function to one of these, or, where there is none, to the next implementation's.
-pub(crate) fn install_these(ours: &[Option<Ours>; COUNT]) {
-    fill(|number| ours[number]);
+/// Switches every exported function to the one that delays, or, where there is none, to the next implementation's.
+pub(crate) fn install_delays() {
+    // SAFETY: defined in `delay`, of this type, and never written.
+    let delays = unsafe { &spinpark_profiler_delays };
+    fill(|number| delays[number]);
 }
 
 fn fill(ours: impl Fn(usize) -> Option<Ours>) {
