@@ -20,6 +20,13 @@ pub trait LockPadding: Send + Sync + 'static {
     type Padding: Default + Send + Sync;
     /// Before the head of the queue.
     type Gap: Default + Send + Sync;
+
+    /// Whether readers of the read-write lock at `lock` may use slots. Asked before the first of them would.
+    #[must_use]
+    fn may_have_bias(lock: usize) -> bool {
+        let _ = lock;
+        true
+    }
 }
 
 impl LockPadding for () {

@@ -400,8 +400,9 @@ impl<R: LockPadding> ReaderSlots for LinuxWith<R> {
         CLOSING.store(cost.0, Relaxed); // of two threads at a time, one is forgotten
     }
 
+    /// A lock that is to have no bias counts as one that is not private.
     fn is_private(lock: usize) -> Option<bool> {
-        mapping::is_private(lock)
+        if R::may_have_bias(lock) { mapping::is_private(lock) } else { Some(false) }
     }
 
     fn slot_table() -> u32 {

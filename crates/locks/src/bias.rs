@@ -238,11 +238,11 @@ impl<P: Platform> ReaderBias<P> {
             if left > 0 {
                 core.word().fetch_sub(left * UNIT, ReleaseOrder);
             }
-            if then == Afterwards::Never {
-                // Only now: with `SLOTS`, in a child forked before this, it would say that the lock was overwritten.
-                self.table.store(NEVER, Relaxed);
-            }
             P::event(Event::RevokedBias);
+        }
+        if then == Afterwards::Never {
+            // Only now: with `SLOTS`, in a child forked before this, it would say that the lock was overwritten.
+            self.table.store(NEVER, Relaxed);
         }
         drop(queue);
         P::has_left_queues();

@@ -388,6 +388,13 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
         }
     }
 
+    /// Readers are counted from now on, and no bias is enabled any more; but for a thread that has the queue locked, in
+    /// which case nothing is done.
+    #[cold]
+    pub fn forbid_bias(&self) {
+        self.bias.revoke(&self.core, self.key(), 0, Afterwards::Never);
+    }
+
     /// Whether readers may be in slots: a writer has to revoke the bias. A hint.
     #[must_use]
     pub fn is_biased(&self) -> bool {

@@ -31,14 +31,28 @@ fn result(errno: c_int) -> c_int {
     }
 }
 
-/// `mtx_init`.
+/// `mtx_init`: [`init_from`] with the caller's address.
 ///
 /// # Safety
 ///
 /// As C11 has it; so for all functions here.
+#[unsafe(naked)]
 pub(crate) unsafe extern "C" fn mtx_init(mutex: *mut pthread_mutex_t, kind: c_int) -> c_int {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov rdx, qword ptr [rsp]",
+        "jmp {from}",
+        ".cfi_endproc",
+        from = sym init_from,
+    )
+}
+
+/// # Safety
+///
+/// As C11 has it.
+unsafe extern "C" fn init_from(mutex: *mut pthread_mutex_t, kind: c_int, site: usize) -> c_int {
     // SAFETY: the caller's memory for a mutex.
-    unsafe { mutex::init_kind(mutex, kind & RECURSIVE != 0) };
+    unsafe { mutex::init_kind(mutex, kind & RECURSIVE != 0, site) };
     SUCCESS
 }
 

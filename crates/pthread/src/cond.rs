@@ -25,7 +25,7 @@ use spinpark_linux::clock_of;
 use spinpark_locks::{RawCondvar, WaitResult, Waiter, WaiterRefs};
 use spinpark_platform::{Clock, Deadline, Platform, Threads};
 
-use crate::fields::{self, Linux, MONOTONIC, SHARED};
+use crate::fields::{self, Linux, MONOTONIC, Policy, SHARED};
 use crate::mutex::Mutex;
 use crate::{cancel, leave, mode, mutex, real};
 
@@ -46,7 +46,7 @@ const LEAVING_NS: u64 = 50_000;
 struct Cond {
     refs: WaiterRefs<Linux>,
     /// In its padding or its gap: glibc's flags.
-    raw: RawCondvar<Linux>,
+    raw: RawCondvar<Linux, Policy>,
 }
 
 const _: () = assert!(size_of::<Cond>() == size_of::<pthread_cond_t>());
@@ -126,7 +126,7 @@ struct Waiting<'a> {
     depth: u32,
     /// It is counted as a user of glibc's mutex.
     is_user: Cell<bool>,
-    waiter: Waiter<Linux>,
+    waiter: Waiter<Linux, Policy>,
 }
 
 impl<'a> Waiting<'a> {

@@ -4,6 +4,7 @@
 //! |-------|---------------------|-------------------------------------------------------|-----------------|-------------------------------------|
 //! | 0     | word                | `__lock`                                              | `__readers`     | –                                   |
 //! | 4–23  | padding, five words | `__count`, `__owner`, `__nusers`, `__kind`, `__spins` | –               | the last word: `__wrefs` (2.41)     |
+//! | 18    | in the fourth       | the choice of a [`policy`]                            | the same        | –                                   |
 //! | 24    | queue lock          | –                                                     | –               | –                                   |
 //! | 28    | gap                 | –                                                     | `__shared`      | `__wrefs` (before 2.41)             |
 //! | 32–39 | head                | –                                                     | –               | –                                   |
@@ -18,9 +19,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use libc::{pthread_cond_t, pthread_condattr_t};
 use spinpark_linux::{LinuxWith, LockPadding};
-use spinpark_locks::WaitQueue;
+use spinpark_locks::{Chosen, WaitQueue};
 
-use crate::real;
+use crate::{policy, real};
 
 /// The padding in our locks.
 pub(crate) enum Fields {}
@@ -28,7 +29,14 @@ pub(crate) enum Fields {}
 impl LockPadding for Fields {
     type Padding = [AtomicU32; 5];
     type Gap = AtomicU32;
+
+    fn may_have_bias(lock: usize) -> bool {
+        policy::may_have_bias(lock)
+    }
 }
+
+/// What the locks here ask: as usual, or as the user has chosen for one of them.
+pub(crate) type Policy = Chosen<Fields>;
 
 /// The platform of all locks here.
 pub(crate) type Linux = LinuxWith<Fields>;

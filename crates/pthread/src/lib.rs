@@ -16,6 +16,7 @@
 //! | [`c11`]         | `mtx_*`, `cnd_*`                                                                                  |
 //! | [`mode`]        | active or disabled, and how the user can tell                                                     |
 //! | [`fields`]      | where glibc's fields stand in our locks                                                           |
+//! | [`policy`]      | the policy that the user has chosen for a lock                                                    |
 //! | [`leave`]       | calls that are unwound: cancelled, by `pthread_exit`, by a jump                                   |
 //! | [`cancel`]      | `pthread_cancel`, counted: a cancelled waiter must lose no other's signal                         |
 //! | [`real`]        | glibc's own functions                                                                             |
@@ -49,6 +50,7 @@ mod leave;
 mod loader;
 mod mode;
 mod mutex;
+mod policy;
 mod process;
 mod real;
 mod rwlock;

@@ -5,6 +5,7 @@
 //! | `SPINPARK_DISABLE=1` | every call goes to glibc: the honest baseline, with the same interposition           |
 //! | `SPINPARK_FORCE=1`   | ours even under a race detector (see `environment` in the linux crate)                |
 //! | `SPINPARK_RSEQ=0`    | no restartable sequences: see `rseq` in the linux crate                             |
+//! | `SPINPARK_POLICY=T`  | a table of policies, or a file with one: see [`policy`](crate::policy)              |
 //! | `SPINPARK_VERBOSE=1` | one line on stderr at the start of the process                                      |
 //! | `SPINPARK_REPORT=F`  | appends `loaded PID` to the file F at the start of the process, `used PID` at the   |
 //! |                      | first call of a lock function; before that `off PID`, under a race detector, or     |
@@ -19,7 +20,7 @@ use spinpark_linux::{is_on, race_detector, variable};
 use spinpark_platform::SpinPolicy;
 
 use crate::fields::Linux;
-use crate::{fields, leave, real};
+use crate::{fields, leave, policy, real};
 
 const UNKNOWN: u8 = 0;
 const OURS: u8 = 1;
@@ -163,6 +164,7 @@ pub(crate) fn start() {
     if !disabled {
         leave::start();
         spinpark_linux::start(true); // the drop-in is linked with `-z nodelete`
+        policy::start();
     }
     if reported {
         report("loaded");
@@ -186,6 +188,9 @@ pub(crate) fn start() {
         line.number(process());
         if !disabled {
             line.text(", CPUs ").number(Linux::cpus());
+        }
+        if let Some(count) = policy::count() {
+            line.text(", policies ").number(count);
         }
         line.text(")\n");
         line.write_to(libc::STDERR_FILENO);

@@ -17,9 +17,9 @@ use spinpark_linux::{clock_id, clock_of, deadline, thread_id};
 use spinpark_locks::{Locked, RawMutex, WaitNode};
 use spinpark_platform::{Clock, Deadline, Threads};
 
-use crate::fields::Linux;
+use crate::fields::{Linux, Policy};
 use crate::mode::Fast;
-use crate::{leave, mode, real};
+use crate::{leave, mode, policy, real};
 
 // The values of a mutex' `kind`, the field that glibc's own initialiser or a static one writes.
 
@@ -47,7 +47,7 @@ fn is_plain(kind: u32) -> bool {
 /// Our view of a `pthread_mutex_t`.
 #[repr(C)]
 pub(crate) struct Mutex {
-    pub(crate) raw: RawMutex<Linux>,
+    pub(crate) raw: RawMutex<Linux, Policy>,
 }
 
 const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
@@ -205,14 +205,34 @@ unsafe fn lock_typed(mutex: *mut pthread_mutex_t) -> c_int {
 /// not decided yet or is shared with glibc's functions or disabled, a thread's first call. Ours if `is_ours`,
 /// else glibc's.
 ///
+/// Adds the caller's address: it is called in the place of a return, so that the stack is as at the call of [`lock`].
+/// Where it is not (in a build without optimisation, or through [`lock_typed`]), that is an address of this library,
+/// which no table of policies has.
+///
 /// # Safety
 ///
 /// As POSIX has it.
-#[inline(never)]
-unsafe fn lock_general(mutex: *mut pthread_mutex_t) -> c_int {
+#[unsafe(naked)]
+unsafe extern "C" fn lock_general(mutex: *mut pthread_mutex_t) -> c_int {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov rsi, qword ptr [rsp]",
+        "jmp {from}",
+        ".cfi_endproc",
+        from = sym lock_from,
+    )
+}
+
+/// [`lock_general`] for the caller at `site`.
+///
+/// # Safety
+///
+/// As POSIX has it.
+unsafe extern "C" fn lock_from(mutex: *mut pthread_mutex_t, site: usize) -> c_int {
     // SAFETY: the caller's mutex.
     let this = unsafe { Mutex::at(mutex) };
     if this.is_ours() {
+        policy::meets(mutex as usize, site);
         // Of a plain mutex by the token, which the fast path knows from then on.
         return this.lock(if this.is_plain() { Linux::thread_token() } else { thread_id() });
     }
@@ -591,38 +611,66 @@ impl Mutex {
     }
 }
 
-/// `pthread_mutex_init`.
+/// `pthread_mutex_init`: [`init_from`] with the caller's address.
 ///
 /// # Safety
 ///
 /// As POSIX has it.
+#[unsafe(naked)]
 pub(crate) unsafe extern "C" fn init(
     mutex: *mut pthread_mutex_t,
     attributes: *const pthread_mutexattr_t,
 ) -> c_int {
-    if mode::ours() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov rdx, qword ptr [rsp]",
+        "jmp {from}",
+        ".cfi_endproc",
+        from = sym init_from,
+    )
+}
+
+/// # Safety
+///
+/// As POSIX has it.
+unsafe extern "C" fn init_from(
+    mutex: *mut pthread_mutex_t,
+    attributes: *const pthread_mutexattr_t,
+    site: usize,
+) -> c_int {
+    let ours = mode::ours();
+    if ours {
         // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the
         // rest. SAFETY: the caller's memory for an object; all zero is its static initialiser.
         unsafe { mutex.write_bytes(0, 1) };
-        if attributes.is_null() {
-            return 0;
-        }
     }
-    // SAFETY: the caller's pointers.
-    unsafe { real::pthread_mutex_init(mutex, attributes) }
+    let error = match ours && attributes.is_null() {
+        true => 0,
+        // SAFETY: the caller's pointers.
+        false => unsafe { real::pthread_mutex_init(mutex, attributes) },
+    };
+    // SAFETY: initialised just now.
+    if ours && error == 0 && unsafe { Mutex::at(mutex) }.kind() & GLIBC_KINDS == 0 {
+        policy::meets(mutex as usize, site);
+    }
+    error
 }
 
-/// A mutex that is normal or recursive. What is written is as good for glibc's functions as for ours.
+/// A mutex that is normal or recursive, for the caller at `site`. What is written is as good for glibc's functions as for
+/// ours.
 ///
 /// # Safety
 ///
 /// `mutex` is memory for a mutex.
-pub(crate) unsafe fn init_kind(mutex: *mut pthread_mutex_t, recursive: bool) {
+pub(crate) unsafe fn init_kind(mutex: *mut pthread_mutex_t, recursive: bool, site: usize) {
     // SAFETY: the caller's memory; all zero is a normal mutex.
     unsafe { mutex.write_bytes(0, 1) };
     if recursive {
         // SAFETY: initialised just now.
         unsafe { Mutex::at(mutex) }.kind_word().store(RECURSIVE, Relaxed);
+    }
+    if mode::ours() {
+        policy::meets(mutex as usize, site);
     }
 }
 

@@ -16,9 +16,9 @@ use spinpark_linux::clock_of;
 use spinpark_locks::{Preference, RawRwLock};
 use spinpark_platform::{Clock, Deadline, Platform, SlotLeft, Threads};
 
-use crate::fields::Linux;
+use crate::fields::{Linux, Policy};
 use crate::mode::Fast;
-use crate::{leave, mode, real};
+use crate::{leave, mode, policy, real};
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`; the two other kinds both prefer readers in glibc.
 const PREFER_WRITERS: u32 = 2;
@@ -27,7 +27,7 @@ const PREFER_WRITERS: u32 = 2;
 #[repr(C)]
 struct RwLock {
     /// In its gap, not 0: process-shared, so glibc's.
-    raw: RawRwLock<Linux>,
+    raw: RawRwLock<Linux, Policy>,
     flags: AtomicU32,
 }
 
@@ -73,6 +73,20 @@ impl RwLock {
             Linux::overwritten(0);
         }
         self.raw.is_write_locked_by_me()
+    }
+
+    /// A thread called from `site` waits for the lock, or initialises it: what the user has chosen for it holds from now
+    /// on. To prefer writers is as safe as if the program had asked for it: a thread that may hold the lock already
+    /// reads past writers (`read_contended`), which glibc's kind of that name does not promise.
+    #[inline(always)]
+    fn meets(&self, site: usize) {
+        let chosen = policy::meets(core::ptr::from_ref(self) as usize, site);
+        if chosen.prefers_writers {
+            self.flags.store(PREFER_WRITERS, Relaxed);
+        }
+        if chosen.has_no_bias {
+            self.raw.forbid_bias();
+        }
     }
 
     /// `acquire`, which reports whether the lock was acquired.
@@ -195,25 +209,50 @@ unsafe fn deadline(clock: Option<Clock>, time: *const timespec) -> Result<Option
     unsafe { spinpark_linux::deadline(clock, time) }.ok_or(EINVAL).map(Some)
 }
 
-/// `pthread_rwlock_init`.
+/// `pthread_rwlock_init`: [`init_from`] with the caller's address.
 ///
 /// # Safety
 ///
 /// As POSIX has it.
+#[unsafe(naked)]
 pub(crate) unsafe extern "C" fn init(
     rwlock: *mut pthread_rwlock_t,
     attributes: *const pthread_rwlockattr_t,
 ) -> c_int {
-    if mode::ours() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov rdx, qword ptr [rsp]",
+        "jmp {from}",
+        ".cfi_endproc",
+        from = sym init_from,
+    )
+}
+
+/// # Safety
+///
+/// As POSIX has it.
+unsafe extern "C" fn init_from(
+    rwlock: *mut pthread_rwlock_t,
+    attributes: *const pthread_rwlockattr_t,
+    site: usize,
+) -> c_int {
+    let ours = mode::ours();
+    if ours {
         // Also what glibc's initialiser leaves, but for its own fields: it is not relied on to clear the
         // rest. SAFETY: the caller's memory for an object; all zero is its static initialiser.
         unsafe { rwlock.write_bytes(0, 1) };
-        if attributes.is_null() {
-            return 0;
-        }
     }
-    // SAFETY: the caller's pointers.
-    unsafe { real::pthread_rwlock_init(rwlock, attributes) }
+    let error = match ours && attributes.is_null() {
+        true => 0,
+        // SAFETY: the caller's pointers.
+        false => unsafe { real::pthread_rwlock_init(rwlock, attributes) },
+    };
+    // SAFETY: initialised just now.
+    let this = unsafe { RwLock::at(rwlock) };
+    if ours && error == 0 && this.is_private() {
+        this.meets(site);
+    }
+    error
 }
 
 /// `pthread_rwlock_destroy`: always 0, as in glibc.
@@ -224,6 +263,7 @@ pub(crate) unsafe extern "C" fn init(
 pub(crate) unsafe extern "C" fn destroy(rwlock: *mut pthread_rwlock_t) -> c_int {
     // SAFETY: the caller's lock.
     if unsafe { RwLock::at(rwlock) }.is_ours() {
+        policy::forget(rwlock as usize);
         return 0;
     }
     // SAFETY: the caller's lock.
@@ -232,7 +272,7 @@ pub(crate) unsafe extern "C" fn destroy(rwlock: *mut pthread_rwlock_t) -> c_int 
 
 /// Declares the functions that acquire or release: ours by the method, or glibc's by its name.
 macro_rules! calls {
-    ($($(#[$doc:meta])* $vis:vis $name:ident($this:ident $(, $argument:ident: $type:ty)*) => $ours:expr, $real:ident;)*) => {$(
+    ($($(#[$doc:meta])* $vis:vis $name:ident($this:ident $(; $site:ident)? $(, $argument:ident: $type:ty)*) => $ours:expr, $real:ident;)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
@@ -240,7 +280,7 @@ macro_rules! calls {
         /// As POSIX has it.
         #[cold]
         #[inline(never)]
-        $vis unsafe extern "C" fn $name(rwlock: *mut pthread_rwlock_t $(, $argument: $type)*) -> c_int {
+        $vis unsafe extern "C" fn $name(rwlock: *mut pthread_rwlock_t $(, $site: usize)? $(, $argument: $type)*) -> c_int {
             // SAFETY: the caller's lock.
             let $this = unsafe { RwLock::at(rwlock) };
             if $this.is_ours() {
@@ -250,6 +290,33 @@ macro_rules! calls {
             unsafe { real::$real(rwlock $(, $argument)*) }
         }
     )*};
+}
+
+/// Defines a function that adds the caller's address to `$from`'s arguments: as `lock_general` of
+/// [`mutex`](crate::mutex).
+macro_rules! with_site {
+    ($($name:ident => $from:ident;)*) => {$(
+        #[doc = concat!("[`", stringify!($from), "`] with the caller's address.")]
+        ///
+        /// # Safety
+        ///
+        /// As POSIX has it.
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(rwlock: *mut pthread_rwlock_t) -> c_int {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "mov rsi, qword ptr [rsp]",
+                "jmp {from}",
+                ".cfi_endproc",
+                from = sym $from,
+            )
+        }
+    )*};
+}
+
+with_site! {
+    read_elsewhere => read_from;
+    write_elsewhere => write_from;
 }
 
 /// `pthread_rwlock_rdlock`: EDEADLK if this thread holds it for writing, EAGAIN if there are too many
@@ -360,8 +427,8 @@ pub(crate) unsafe extern "C" fn unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
 calls! {
     /// [`unlock`], when what is known without a call did not do.
     unlock_elsewhere(this) => this.unlock(), pthread_rwlock_unlock;
-    /// [`read`], when its short way did not do.
-    read_elsewhere(this) => this.read_slow(None), pthread_rwlock_rdlock;
+    /// [`read`] by the caller at `site`, when its short way did not do.
+    read_from(this; site) => { this.meets(site); this.read_slow(None) }, pthread_rwlock_rdlock;
     /// [`try_read`], when its short way did not do.
     try_read_elsewhere(this) => this.try_read(), pthread_rwlock_tryrdlock;
     /// `pthread_rwlock_timedrdlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK, EAGAIN.
@@ -372,8 +439,8 @@ calls! {
     pub(crate) clock_read(this, clock: clockid_t, time: *const timespec) =>
         // SAFETY: the caller's timespec.
         unsafe { this.read_until(clock_of(clock), time) }, pthread_rwlock_clockrdlock;
-    /// [`write()`], when its short way did not do.
-    write_elsewhere(this) => this.write_slow(None), pthread_rwlock_wrlock;
+    /// [`write()`] by the caller at `site`, when its short way did not do.
+    write_from(this; site) => { this.meets(site); this.write_slow(None) }, pthread_rwlock_wrlock;
     /// [`try_write`], when its short way did not do.
     try_write_elsewhere(this) => this.try_write(), pthread_rwlock_trywrlock;
     /// `pthread_rwlock_timedwrlock`: on the realtime clock; ETIMEDOUT, EINVAL, EDEADLK.

@@ -1,10 +1,11 @@
 //! Policies for the protocol's checks: each question is answered by a coin, and so is each part of an answer.
 //! What the protocol promises holds whatever it answers.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 
 use spinpark_locks::{
-    Adaptive, Arrival, Asleep, BeforeQueueing, EarlyWakes, FirstTry, Note, OnRelease, Policy, Polling, Reads,
+    Adaptive, Arrival, Asleep, BeforeQueueing, Choice, Choices, EarlyWakes, FirstTry, Note, OnRelease, Policy, Polling, Reads,
     Spin, Spinner, Times, Timing, Turn, WhenWoken,
 };
 use spinpark_platform::Platform;
@@ -164,5 +165,33 @@ impl<P: Platform + Adaptive, C: Coin> Policy<P> for By<C> {
         } else {
             C::toss(31).then(|| Reads { weight, enough: P::reads_before_slots() })
         }
+    }
+}
+
+thread_local! {
+    static DRAWN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What a lock's user has chosen, drawn for a simulated program: the threads of one run on one of this process. The last
+/// kind is drawn anew for each question, as a lock's choice is found out while threads wait for it.
+#[derive(Debug)]
+pub enum Drawn {}
+
+impl Drawn {
+    /// One for each choice, and the last.
+    pub const KINDS: usize = Choice::ALL.len() + 1;
+
+    /// Decides for the program that this thread simulates next; the kind's name.
+    #[must_use]
+    pub fn draw(kind: usize) -> String {
+        DRAWN.set(kind);
+        Choice::ALL.get(kind).map_or_else(|| String::from("at random"), |choice| format!("{choice:?}"))
+    }
+}
+
+impl Choices for Drawn {
+    fn of(_: usize) -> Choice {
+        let any = || Choice::ALL[here::random(Choice::ALL.len() as u64) as usize];
+        Choice::ALL.get(DRAWN.get()).copied().unwrap_or_else(any)
     }
 }

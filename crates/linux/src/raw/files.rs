@@ -118,10 +118,10 @@ pub fn remove(path: &CStr) {
     unsafe { call6(libc::SYS_unlinkat, arguments) };
 }
 
-/// Opens a file for reading; a negative errno on failure.
+/// Opens a file for reading, without a wait for the other end of a pipe; a negative errno on failure.
 #[must_use]
 pub fn open_read(path: &CStr) -> i32 {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0, 0, 0];
     // SAFETY: a C string that the kernel reads.
     unsafe { call6(libc::SYS_openat, arguments) as i32 }

@@ -145,7 +145,7 @@ impl<P: Platform + Adaptive> Policy<P> for Many {
 
 /// How a thread waits in the queue of spinners, by what it knows of the lock.
 #[inline]
-fn turn<P: Platform + Adaptive>(awake: Awake, can_spin: bool) -> Turn {
+pub(super) fn turn<P: Platform + Adaptive>(awake: Awake, can_spin: bool) -> Turn {
     let others = P::cpus() - 1; // for as many there is a CPU beside the owner's
     let most = match awake {
         _ if !can_spin => 0,

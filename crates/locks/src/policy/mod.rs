@@ -19,6 +19,7 @@
 //! | [`Few`] | `few_cpus.rs` | threads take turns, or back off asleep |
 //! | [`Many`] | `many_cpus.rs` | spinners queue, or poll from afar |
 //! | [`Park`] | `park.rs` | no thread spins, and waiters are woken in order: the shortest, to start from |
+//! | [`Chosen`] | `chosen.rs` | as [`Usual`], or as was chosen for the lock |
 //!
 //! A lock has its policy as a type parameter: `RawMutex<P, Park>`. CONTRIBUTING shows how to write one.
 //! `verify` runs each protocol under these, and under answers at random.
@@ -29,6 +30,7 @@
 //! are in [`Tuning`]. Measured: `notes/tuning.md` ("CPUs to spare", "One CPU", and the sections of each
 //! mechanism).
 
+mod chosen;
 mod few_cpus;
 mod learned;
 mod many_cpus;
@@ -36,6 +38,7 @@ mod park;
 
 use spinpark_platform::{Platform, Tuning};
 
+pub use chosen::{Choice, Choices, Chosen, Only};
 pub use few_cpus::Few;
 pub use learned::{
     Adaptive, Awake, Note, Spin, SpinStats, Spinning, Timing, TransferCost, Tries, Try, READS_AFTER_WAIT,
@@ -43,7 +46,8 @@ pub use learned::{
 pub use many_cpus::Many;
 pub use park::Park;
 
-/// What a lock asks. `lock` is its address, which is only compared; 0 where that is not at hand. Answers may
+/// What a lock asks. `lock` is its address, 0 where that is not at hand; but for [`Policy::learns`], whose lock may be
+/// gone, the calling thread holds it or is about to wait for it. Answers may
 /// differ from call to call, and may rest on what [`Policy::learns`] was told.
 ///
 /// No question has an answer here: the file of a policy has all of its answers. (Those that [`Few`] and [`Many`] have

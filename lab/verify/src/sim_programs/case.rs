@@ -136,9 +136,10 @@ pub(crate) use tuned;
 /// Does something with one of the policies as a type, drawn for the program.
 macro_rules! with_a_policy {
     ($program:expr, $policy:ident => $body:expr) => {{
-        let names = ["at random", "Park", "Few", "Many"];
-        let drawn = $program.random(names.len());
-        $program.about(format!("policy: {}", names[drawn]));
+        let names = ["at random", "Park", "Few", "Many", "chosen: "];
+        let drawn = $program.random(names.len() + $crate::policies::Drawn::KINDS - 1);
+        let choice = drawn.checked_sub(names.len() - 1).map(|kind| $crate::policies::Drawn::draw(kind));
+        $program.about(format!("policy: {}{}", names[drawn.min(names.len() - 1)], choice.unwrap_or_default()));
         match drawn {
             0 => {
                 type $policy = $crate::policies::By<$crate::policies::Simulated>;
@@ -152,8 +153,12 @@ macro_rules! with_a_policy {
                 type $policy = spinpark_locks::Few;
                 $body
             }
-            _ => {
+            3 => {
                 type $policy = spinpark_locks::Many;
+                $body
+            }
+            _ => {
+                type $policy = spinpark_locks::Chosen<$crate::policies::Drawn>;
                 $body
             }
         }

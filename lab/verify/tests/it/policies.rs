@@ -2,7 +2,7 @@
 //! on an answer.
 
 use spinpark_locks::{
-    Few, LockCore, Many, Park, Policy, Preference, RawCondvar, RawMutex, RawRwLock, ReaderBias,
+    Chosen, Few, LockCore, Many, Only, Park, Policy, Preference, RawCondvar, RawMutex, RawRwLock, ReaderBias,
     TryRwLock as _, WaitQueue,
 };
 use spinpark_verify::platform::Loom;
@@ -125,6 +125,10 @@ under! {
     park Park,
     few Few,
     many Many,
+    chosen_eager Chosen<Only<1>>,
+    chosen_back_off Chosen<Only<2>>,
+    chosen_park Chosen<Only<3>>,
+    chosen_in_order Chosen<Only<4>>,
     always By<Bits<{ !TIMED_HEAD_SLEEPS_ON }>>,
     every_other By<Bits<0x5555_5555>>,
     the_others By<Bits<0xaaaa_aaaa>>,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
 use spinpark_locks::{
-    Few, LockCore, Many, Park, Policy, Preference, RawCondvar, RawMutex, RawRwLock, ReaderBias, WaitQueue,
+    Chosen, Choice, Choices, Few, LockCore, Many, Only, Park, Policy, Preference, RawCondvar, RawMutex, RawRwLock, ReaderBias, WaitQueue,
 };
 use spinpark_platform::{Clock, Clocks as _, Deadline};
 use spinpark_verify::policies::{By, Coin};
@@ -31,6 +31,15 @@ enum Tossed {}
 impl Coin for Tossed {
     fn toss(_: u32) -> bool {
         random(2) == 0
+    }
+}
+
+/// Another choice from call to call, as where it is found out at a lock's first wait.
+enum Changes {}
+
+impl Choices for Changes {
+    fn of(_: usize) -> Choice {
+        Choice::ALL[random(Choice::ALL.len() as u64) as usize]
     }
 }
 
@@ -162,9 +171,14 @@ fn under<Q: Policy<Linux>>(span: Duration) {
 fn no_section_is_lost_whatever_the_policy() {
     let seconds: f64 =
         std::env::var("SPINPARK_STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4.0);
-    let span = Duration::from_secs_f64(seconds / 4.0);
+    let span = Duration::from_secs_f64(seconds / 9.0);
     under::<Park>(span);
     under::<Few>(span);
     under::<Many>(span);
+    under::<Chosen<Only<1>>>(span);
+    under::<Chosen<Only<2>>>(span);
+    under::<Chosen<Only<3>>>(span);
+    under::<Chosen<Only<4>>>(span);
+    under::<Chosen<Changes>>(span);
     under::<By<Tossed>>(span);
 }
