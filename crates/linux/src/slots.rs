@@ -402,7 +402,11 @@ impl<R: LockPadding> ReaderSlots for LinuxWith<R> {
 
     /// A lock that is to have no bias counts as one that is not private.
     fn is_private(lock: usize) -> Option<bool> {
-        if R::may_have_bias(lock) { mapping::is_private(lock) } else { Some(false) }
+        if R::may_have_bias(lock) {
+            mapping::is_private(lock)
+        } else {
+            Some(false)
+        }
     }
 
     fn slot_table() -> u32 {

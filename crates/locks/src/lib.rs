@@ -38,9 +38,9 @@ pub use condvar::{RawCondvar, WaitResult, Waiter};
 pub use mutex::{Locked, RawMutex};
 pub use once::{OncePoisoned, OnceState, OnceWord};
 pub use policy::{
-    Adaptive, Arrival, Asleep, Awake, BeforeQueueing, Choice, Choices, Chosen, EarlyWakes, Few, FirstTry, Many,
-    Note, OnRelease, Only, Park, Policy, Polling, Reads, Spin, SpinStats, Spinner, Spinning, Times, Timing, TransferCost, Tries, Try,
-    Turn, Usual, WhenWoken, READS_AFTER_WAIT,
+    Adaptive, Arrival, Asleep, Awake, BeforeQueueing, Choice, Choices, Chosen, EarlyWakes, Few, FirstTry,
+    Many, Note, OnRelease, Only, Park, Policy, Polling, Reads, Spin, SpinStats, Spinner, Spinning, Times,
+    Timing, TransferCost, Tries, Try, Turn, Usual, WhenWoken, READS_AFTER_WAIT,
 };
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};

@@ -36,7 +36,7 @@ impl LockPadding for Fields {
 }
 
 /// What the locks here ask: as usual, or as the user has chosen for one of them.
-pub(crate) type Policy = Chosen<Fields>;
+pub(crate) type Policy = Chosen<policy::Noted>;
 
 /// The platform of all locks here.
 pub(crate) type Linux = LinuxWith<Fields>;

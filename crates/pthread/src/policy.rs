@@ -32,8 +32,6 @@ use core::{ptr, slice};
 use spinpark_linux::{Scope, lookup, raw, variable, write_message};
 use spinpark_locks::{Choice, Choices};
 
-use crate::fields::Fields;
-
 // ---- the word in a lock
 
 /// Where it is, in bytes.
@@ -58,7 +56,10 @@ const WRITERS_FIRST: u32 = 6;
 
 const _: () = assert!(NAMES.len() <= (NUMBER >> SHIFT) as usize + 1);
 
-impl Choices for Fields {
+/// The choices that the locks have noted.
+pub(crate) enum Noted {}
+
+impl Choices for Noted {
     #[inline(always)]
     fn of(lock: usize) -> Choice {
         // Acquire: the table is complete.
@@ -211,10 +212,12 @@ static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
 /// A message has said that a module has another build id.
 static IS_REPORTED: AtomicBool = AtomicBool::new(false);
 
-const UNREADABLE: &[u8] = b"spinpark: SPINPARK_POLICY is neither a table of policies nor a file with one: every lock has \
+const UNREADABLE: &[u8] =
+    b"spinpark: SPINPARK_POLICY is neither a table of policies nor a file with one: every lock has \
 the default. `spinpark run --policy FILE` makes one.\n";
 const TOO_OLD: &[u8] = b"spinpark: SPINPARK_POLICY needs glibc 2.35: every lock has the default.\n";
-const OTHER_BUILD: &[u8] = b"spinpark: SPINPARK_POLICY is for another build of a module of that name: its locks have the \
+const OTHER_BUILD: &[u8] =
+    b"spinpark: SPINPARK_POLICY is for another build of a module of that name: its locks have the \
 default. Run `spinpark tune` again.\n";
 
 /// Reads the table, if the user has given one.
@@ -324,7 +327,14 @@ impl Table {
         Some(())
     }
 
-    fn add(&mut self, module: usize, start: usize, length: usize, is_site: bool, policy: &[u8]) -> Option<()> {
+    fn add(
+        &mut self,
+        module: usize,
+        start: usize,
+        length: usize,
+        is_site: bool,
+        policy: &[u8],
+    ) -> Option<()> {
         let policy = NAMES.iter().position(|name| *name == policy)? as u8;
         let entry = self.entries.get_mut(self.entry_count).filter(|_| module < self.module_count)?;
         *entry = Entry { start, length, module: module as u8, is_site, policy };
@@ -350,7 +360,9 @@ fn find(address: usize, is_site: bool) -> u32 {
     let Some(loaded) = Loaded::at(address) else { return 0 };
     let modules = table.modules.get(..table.module_count).unwrap_or_default();
     let Some(module) = modules.iter().position(|module| loaded.has_id(module.id.get())) else {
-        if modules.iter().any(|module| loaded.is_called(module.name.get())) && !IS_REPORTED.swap(true, Relaxed) {
+        if modules.iter().any(|module| loaded.is_called(module.name.get()))
+            && !IS_REPORTED.swap(true, Relaxed)
+        {
             write_message(OTHER_BUILD);
         }
         return 0;
@@ -441,7 +453,9 @@ impl Loaded {
         let segments = || (0..count).filter_map(|number| self.segment(headers.checked_add(number * 56)?));
         let is_loaded = |note: &Segment| {
             let holds = |it: Segment| {
-                it.kind == libc::PT_LOAD && it.start <= note.start && note.end() <= it.start.saturating_add(it.length)
+                it.kind == libc::PT_LOAD
+                    && it.start <= note.start
+                    && note.end() <= it.start.saturating_add(it.length)
             };
             segments().any(holds)
         };
@@ -471,7 +485,8 @@ impl Loaded {
             let data = at.saturating_add(12).saturating_add(name.next_multiple_of(4) as usize);
             let is_gnu = name == 4 && self.read::<[u8; 4]>(at + 12) == Some(*b"GNU\0");
             if is_gnu && kind == BUILD_ID {
-                let same = |(place, byte): (usize, &u8)| self.read::<u8>(data.saturating_add(place)) == Some(*byte);
+                let same =
+                    |(place, byte): (usize, &u8)| self.read::<u8>(data.saturating_add(place)) == Some(*byte);
                 return length as usize == id.len() && id.iter().enumerate().all(same);
             }
             at = data.saturating_add(length.next_multiple_of(4) as usize);

@@ -76,8 +76,8 @@ impl RwLock {
     }
 
     /// A thread called from `site` waits for the lock, or initialises it: what the user has chosen for it holds from now
-    /// on. To prefer writers is as safe as if the program had asked for it: a thread that may hold the lock already
-    /// reads past writers (`read_contended`), which glibc's kind of that name does not promise.
+    /// on. To prefer writers is as if the program had asked for it; but a thread that may hold the lock already reads past
+    /// writers (`read_contended`), which glibc's kind of that name does not promise.
     #[inline(always)]
     fn meets(&self, site: usize) {
         let chosen = policy::meets(core::ptr::from_ref(self) as usize, site);

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use spinpark_locks::{
-    Adaptive, Arrival, Asleep, BeforeQueueing, Choice, Choices, EarlyWakes, FirstTry, Note, OnRelease, Policy, Polling, Reads,
-    Spin, Spinner, Times, Timing, Turn, WhenWoken,
+    Adaptive, Arrival, Asleep, BeforeQueueing, Choice, Choices, EarlyWakes, FirstTry, Note, OnRelease,
+    Policy, Polling, Reads, Spin, Spinner, Times, Timing, Turn, WhenWoken,
 };
 use spinpark_platform::Platform;
 use spinpark_sim::here;

@@ -145,9 +145,7 @@ impl<P: Platform + Adaptive, C: Choices> Policy<P> for Chosen<C> {
             Choice::Eager => Some(eager::<P>(spinner)),
             Choice::BackOff => Some(seldom::<P>(spinner)),
             // Only while the lock may be kept for it.
-            Choice::InOrder => {
-                matches!(spinner, Spinner::Woken { .. }).then(|| Polling::by(&P::TUNING))
-            }
+            Choice::InOrder => matches!(spinner, Spinner::Woken { .. }).then(|| Polling::by(&P::TUNING)),
         }
     }
 

@@ -139,7 +139,11 @@ macro_rules! with_a_policy {
         let names = ["at random", "Park", "Few", "Many", "chosen: "];
         let drawn = $program.random(names.len() + $crate::policies::Drawn::KINDS - 1);
         let choice = drawn.checked_sub(names.len() - 1).map(|kind| $crate::policies::Drawn::draw(kind));
-        $program.about(format!("policy: {}{}", names[drawn.min(names.len() - 1)], choice.unwrap_or_default()));
+        $program.about(format!(
+            "policy: {}{}",
+            names[drawn.min(names.len() - 1)],
+            choice.unwrap_or_default()
+        ));
         match drawn {
             0 => {
                 type $policy = $crate::policies::By<$crate::policies::Simulated>;

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use spinpark_linux::Linux;
 use spinpark_locks::{
-    Chosen, Choice, Choices, Few, LockCore, Many, Only, Park, Policy, Preference, RawCondvar, RawMutex, RawRwLock, ReaderBias, WaitQueue,
+    Choice, Choices, Chosen, Few, LockCore, Many, Only, Park, Policy, Preference, RawCondvar, RawMutex,
+    RawRwLock, ReaderBias, WaitQueue,
 };
 use spinpark_platform::{Clock, Clocks as _, Deadline};
 use spinpark_verify::policies::{By, Coin};
