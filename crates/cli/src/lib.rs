@@ -20,6 +20,7 @@ pub mod files;
 pub mod libraries;
 pub mod line;
 pub mod own;
+mod policy;
 pub mod progress;
 pub mod session;
 
@@ -55,6 +56,7 @@ pub fn main() -> ExitCode {
         Command::Why(why) => commands::why::run(&why).map(Exit::from),
         Command::Run(run) => commands::run::run(&run).map(Exit::from),
         Command::Compare(compare) => commands::compare::run(&compare).map(Exit::from),
+        Command::Tune(tune) => commands::tune::run(&tune).map(Exit::from),
         Command::Whatif(whatif) => commands::whatif::run(&whatif).map(Exit::from),
         Command::Gate(gate) => commands::gate::run(&gate).map(Exit::from),
         Command::Report(report) => report_of(&report).map(Exit::from),

@@ -116,6 +116,8 @@ mod tests {
             offset: 0x1b8,
             member: None,
             module: module.to_owned(),
+            address: 0,
+            file: Default::default(),
         };
         let named = |part| table().iter().find(|known| known.is_variable(&part)).map(|known| known.name(0));
         assert_eq!(named(part("_PyRuntime", "libpython3.11.so.1.0")), Some("CPython's GIL"));

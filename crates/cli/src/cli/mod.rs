@@ -4,6 +4,7 @@ mod export;
 mod gate;
 mod libraries;
 mod profile;
+mod tune;
 mod whatif;
 
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ pub(crate) use self::libraries::Libraries;
 pub(crate) use self::profile::{
     DetailChoice, Diff, LocksChoice, Profile, Record, Report, Showing, Top, ViewChoice,
 };
+pub(crate) use self::tune::Tune;
 pub(crate) use self::whatif::Whatif;
 use crate::line::documentation::{self, Completions, Man};
 use crate::line::format::{self, TableOrJson, to_json};
@@ -33,6 +35,7 @@ Examples:
   spinpark compare -- ./server-test 1    would better locks make it faster?
   spinpark whatif -- ./server-test 1     what would it bring to mend that lock?
   spinpark run -- ./server-test 1        run it on spinpark's locks
+  spinpark tune -- ./server-test 1       has a lock a better policy than the default?
   spinpark report spinpark-profile       an earlier recording again
   spinpark why 4711                      a process that hangs: who waits for whom?
   spinpark export 4711 --listen 127.0.0.1:9464   where it waits, for Prometheus
@@ -83,6 +86,7 @@ pub(crate) enum Command {
     Whatif(Box<Whatif>),
     Gate(Box<Gate>),
     Run(Run),
+    Tune(Box<Tune>),
     #[command(hide = true)]
     Libraries(Libraries),
     #[command(hide = true)]
@@ -106,6 +110,7 @@ impl Cli {
             Some(Command::Report(it)) => to_json(it.show.format, &mut it.show.json),
             Some(Command::Diff(it)) => to_json(it.format, &mut it.json),
             Some(Command::Why(it)) => to_json(it.out.format, &mut it.out.json),
+            Some(Command::Tune(it)) => to_json(it.out.format, &mut it.out.json),
             _ => Ok(()),
         }
     }
@@ -145,7 +150,9 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   spinpark run -- ./server --port 8080
   SPINPARK_VERBOSE=1 spinpark run -- ./server      the drop-in reports on stderr that it is active
-  SPINPARK_DISABLE=1 spinpark run -- ./server      it is loaded, but glibc's locks are used";
+  SPINPARK_DISABLE=1 spinpark run -- ./server      it is loaded, but glibc's locks are used
+  spinpark run --policy spinpark-policy.toml -- ./server   single locks have policies of their own
+  spinpark run --policy spinpark-policy.toml --print-table -- ./server   for SPINPARK_POLICY";
 
 /// Run a program on spinpark's locks
 ///
@@ -154,6 +161,14 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct Run {
+    /// Give single locks the policies of this file, which `spinpark tune` writes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+
+    /// Print what SPINPARK_POLICY takes for that file, instead of running the program: the same without this command
+    #[arg(long, requires = "policy")]
+    pub(crate) print_table: bool,
+
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG")]
     pub(crate) program: Vec<OsString>,

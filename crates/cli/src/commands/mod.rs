@@ -8,5 +8,6 @@ pub(crate) mod libraries;
 pub(crate) mod prepare;
 pub(crate) mod profile;
 pub(crate) mod run;
+pub(crate) mod tune;
 pub(crate) mod whatif;
 pub(crate) mod why;

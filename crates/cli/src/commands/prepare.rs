@@ -76,7 +76,7 @@ pub(crate) fn prepare_programs(
 }
 
 /// Runs once on spinpark, and fails if the drop-in was not loaded or not used.
-fn on_spinpark(launcher: &Launcher<'_>) -> anyhow::Result<(Sample, Usage)> {
+pub(super) fn on_spinpark(launcher: &Launcher<'_>) -> anyhow::Result<(Sample, Usage)> {
     let (spinpark, usage, output) = reported(launcher, Configuration::Spinpark)?;
     usage.check(&output)?;
     Ok((spinpark, usage))

@@ -11,6 +11,8 @@ use crate::process::executable::preload_list::{prepend, without_drop_in};
 
 /// The variable that states where the recorder writes. Without it nothing is recorded.
 pub const DIRECTORY: &str = "SPINPARK_PROFILE_DIR";
+/// The variable that has the policies of single locks, for the drop-in.
+pub const POLICY: &str = "SPINPARK_POLICY";
 /// The variable that states how much is recorded.
 pub const DETAIL: &str = "SPINPARK_PROFILE_DETAIL";
 /// The variable that states whose children are recorded from their start, whether they wait or not.
@@ -172,8 +174,8 @@ impl Environments {
 
 /// Removes our variables of the user's from the environment of `command`, and pads it with `padding` bytes.
 pub fn prepare(command: &mut Command, padding: usize) {
-    for ours in ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", DIRECTORY, DETAIL, PARENT, DELAY]
-    {
+    let locks = ["SPINPARK_DISABLE", "SPINPARK_VERBOSE", "SPINPARK_REPORT", POLICY];
+    for ours in locks.into_iter().chain([DIRECTORY, DETAIL, PARENT, DELAY]) {
         command.env_remove(ours);
     }
     command.env(PADDING, "X".repeat(padding));

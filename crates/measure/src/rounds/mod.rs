@@ -15,6 +15,7 @@
 //! | [`environment`]   | where and when it was measured                                        |
 //! | [`compare`]       | medians, changes and verdicts per metric                              |
 //! | [`scaling`]       | one program at several numbers of threads                             |
+//! | [`trials`]        | several variants of one program against the first                     |
 //! | [`whatif`]        | one program with delays at a lock                                     |
 //! | [`warnings`]      | what makes a result weak                                              |
 
@@ -30,6 +31,7 @@ pub mod measure;
 pub mod metric;
 pub mod sample;
 pub mod scaling;
+pub mod trials;
 pub mod warnings;
 pub mod whatif;
 pub mod worker;

@@ -24,6 +24,9 @@ pub struct Lock {
     /// What it is called, if it is none of libc's: `std Mutex`, `GMutex`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
+    /// Where it is, if it is part of a variable of a program or library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<LockPlace>,
     /// It stands for all that are waited for in one function: which of them it was is not known, and
     /// `address` is one of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -137,6 +140,17 @@ impl Lock {
             _ => label,
         }
     }
+}
+
+/// The place of a variable in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LockPlace {
+    /// The path of the program or library.
+    pub path: String,
+    /// Its build id, in hexadecimal digits, if it has one.
+    pub build_id: Option<String>,
+    /// The address that the file gives it.
+    pub address: u64,
 }
 
 /// A lock of glibc's own, at which threads were seen sleeping.

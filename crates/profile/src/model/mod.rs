@@ -11,8 +11,8 @@ mod warning;
 use serde::{Deserialize, Serialize};
 
 pub use self::locks::{
-    Bound, Held, HeldTime, Kind, Lock, Outcomes, Role, RoleStats, SampleError, Sampled, SiteStats, Split,
-    Times,
+    Bound, Held, HeldTime, Kind, Lock, LockPlace, Outcomes, Role, RoleStats, SampleError, Sampled, SiteStats,
+    Split, Times,
 };
 pub use self::merged::{Merged, Place, Spread};
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};

@@ -66,6 +66,7 @@ pub(super) fn label(
         (0..locks.len()).filter(|at| locks[*at].is_made).map(|at| (locks[at].address, at)).collect();
     let mut counts: HashMap<(String, Kind), u32> = HashMap::new();
     for (index, lock) in locks.iter_mut().enumerate() {
+        lock.place = parts[index].as_ref().map(|(part, _)| part.place());
         lock.label = match (&parts[index], elements.get(&index)) {
             _ if known[index].is_some() => {
                 known[index].map_or("", |known| known.name(place(index).unwrap_or(0))).to_owned()

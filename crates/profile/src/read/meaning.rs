@@ -71,6 +71,7 @@ pub(super) fn taken_locks(taken: &[Taken]) -> impl Iterator<Item = Lock> {
         address: taken.made_at.unwrap_or(0),
         kind: taken.wait.kind,
         type_name: taken.wait.name.clone(),
+        place: None,
         is_several: taken.made_at.is_none() && !taken.wait.is_single,
         is_made: taken.made_at.is_some(),
         sampled: None,

@@ -602,6 +602,7 @@ impl Merge<'_> {
                 address: record.address,
                 kind,
                 type_name: meaning.and_then(|wait| wait.name.clone()),
+                place: None,
                 is_several: meaning.is_some_and(|wait| wait.is_by_function && !wait.is_single),
                 is_made: false,
                 sampled: None,

@@ -10,6 +10,7 @@
 //! | `kept`        | files of a running program, opened before they vanish               |
 //! | `cut`         | which frames are the lock's own and not the program's              |
 //! | `members`     | members of variables, by DWARF                                     |
+//! | [`elf_file`]  | which build a file is, and where it has a variable                 |
 //! | `demangle`    | names as the source has them                                       |
 //! | `unwind`      | the call chain of a blocked thread, from a copy of its stack        |
 //!
@@ -21,6 +22,7 @@ mod cut;
 mod debug_files;
 mod debuginfod;
 mod demangle;
+pub mod elf_file;
 mod frame_pointer;
 mod jit;
 mod kept;
@@ -44,7 +46,7 @@ use self::module::{Inlined, Module as File};
 use self::unwind::Code;
 use crate::glibc_locks::{self, Place};
 use crate::maps::{Mapping, Maps};
-use crate::model::{CallSite, Frame, Module, Role, Unnamed};
+use crate::model::{CallSite, Frame, LockPlace, Module, Role, Unnamed};
 use crate::waits::{WaitTarget, Waits};
 
 /// A place in a variable.
@@ -61,9 +63,19 @@ pub(crate) struct Part {
     pub(crate) member: Option<String>,
     /// File name of the program or library.
     pub(crate) module: String,
+    /// The address in that file.
+    pub(crate) address: u64,
+    /// Path and build id of that file.
+    pub(crate) file: (String, Option<String>),
 }
 
 impl Part {
+    /// Where the lock there is, for those that know the file.
+    pub(crate) fn place(&self) -> LockPlace {
+        let (path, build_id) = self.file.clone();
+        LockPlace { path, build_id, address: self.address }
+    }
+
     /// `cache_lock`, `audit.io`; without types `audit+0x40`.
     pub(crate) fn label(&self) -> String {
         match (self.offset, &self.member) {
@@ -360,7 +372,9 @@ impl Symbols {
             let mut start = snapshot.iter().rev().filter(|other| other.path == mapping.path);
             let start = start.find(|other| other.offset == offset && other.start <= mapping.start)?.start;
             let part = file.variable(address.checked_sub(start)?.checked_add(first)?)?;
-            Some(Part { module: file_name(&mapping.path), ..part })
+            let build_id = mapping.build_id.clone().or_else(|| file.build_id.clone());
+            let file = (shown_path(&mapping.path), build_id);
+            Some(Part { module: file_name(&mapping.path), file, ..part })
         })
     }
 

@@ -248,6 +248,8 @@ impl Module {
             offset,
             member: members.and_then(|members| members.place(variable.address, offset)),
             module: String::new(),
+            address,
+            file: Default::default(),
         })
     }
 
