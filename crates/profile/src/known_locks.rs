@@ -137,6 +137,7 @@ mod tests {
             id: 0,
             label: String::new(),
             name: None,
+            place: None,
             address: 0x1000,
             kind,
             type_name: None,

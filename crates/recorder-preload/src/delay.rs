@@ -18,10 +18,11 @@ use core::ffi::c_int;
 use spinpark_recorder::Site;
 use spinpark_recorder::delay::Point;
 
+use crate::arch;
 use crate::function::{COUNT, Function};
 use crate::instrument::{C11, POSIX, ReturnCodes};
 use crate::mutex::functions_of_one_shape;
-use crate::next::{self, call_with_arguments};
+use crate::next;
 use crate::recorder::RECORDER;
 use crate::syscall::{self, FutexUse};
 use crate::table::Ours;
@@ -292,7 +293,7 @@ unsafe fn unload(handle: usize) -> c_int {
 unsafe extern "C" fn syscall(_: usize, _: usize, _: usize, _: usize, _: Site) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        call_with_arguments!(),
+        arch::call_with_arguments!(),
         ".cfi_endproc",
         call = sym delayed_syscall,
     )

@@ -132,8 +132,10 @@ fn a_full_disk() {
     }
     let result = profile(directory.path(), &["--output", "disk/one", "--detail", "full"], &["all"]);
     assert!(Command::new("umount").arg("-l").arg(&disk).status().unwrap().success());
-    assert_eq!((result.code, result.stdout.as_str()), (Some(0), "stored\n"), "{result:#?}");
-    assert!(result.stderr.contains("the disk is full"), "{}", result.stderr);
+    // Nothing was recorded: that is no success.
+    assert_eq!((result.code, result.stdout.as_str()), (Some(1), "stored\n"), "{result:#?}");
+    let text = flat(&result.stderr);
+    assert!(text.contains("Nothing was recorded: the disk of ") && text.contains("is full"), "{text}");
 }
 
 #[test]

@@ -117,6 +117,7 @@ fn lock(id: u32, label: &str, kind: Kind, call_site: Option<CallSiteId>, roles: 
         id,
         label: label.to_owned(),
         name: None,
+        place: None,
         address: 0x5581_0a2c_4000 + u64::from(id) * 64,
         kind,
         type_name: None,
