@@ -198,8 +198,7 @@ Examples:
   spinpark gate waits --at-most 5% spinpark-profile              a recording that was made before
   spinpark gate waits --at-most 5% web-1 web-2                   several, or a directory of them
   spinpark gate waits --at-most 1% --lock cache_lock -- ./job    one lock
-  spinpark gate waits --baseline waits.json --worse-by 2% -- ./job
-                                                                 no more than a result that was kept by --json
+  spinpark gate waits --baseline waits.json --worse-by 2% -- ./job   no more than an earlier result
 
 The share is of the time of all threads that were not idle. Its interval begins with waits that were certainly for locks, and ends with those that may have been. A lock that is not in the recording, missing records and missing processes are no verdict: then only a share above the bound is one.";
 
