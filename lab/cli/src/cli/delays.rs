@@ -11,8 +11,8 @@ use spinpark_documents::mtx_2006::delays::Place;
 
 const EXAMPLES: &str = "\
 Examples:
-  spinpark-lab documents delays --quick                       this machine, in about 20 s
-  spinpark-lab documents delays --machine e4500-12            document 004's machine, simulated: 1 min
+  spinpark-lab documents delays --quick                this machine, in about 20 s
+  spinpark-lab documents delays --machine e4500-12     document 004's machine, simulated: 1 min
   spinpark-lab documents delays --machine e4500-12 --place attempt --delay 4us,6us,8us --details
   spinpark-lab documents delays --csv delays.csv --plots plots --json delays.json
 
