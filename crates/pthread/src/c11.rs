@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use libc::{pthread_cond_t, pthread_mutex_t, timespec};
 
-use crate::{cond, mutex};
+use crate::{arch, cond, mutex};
 
 /// `thrd_success`.
 const SUCCESS: c_int = 0;
@@ -40,8 +40,7 @@ fn result(errno: c_int) -> c_int {
 pub(crate) unsafe extern "C" fn mtx_init(mutex: *mut pthread_mutex_t, kind: c_int) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "mov rdx, qword ptr [rsp]",
-        "jmp {from}",
+        arch::with_caller!(third),
         ".cfi_endproc",
         from = sym init_from,
     )

@@ -19,7 +19,7 @@ use spinpark_platform::{Clock, Deadline, Threads};
 
 use crate::fields::{Linux, Policy};
 use crate::mode::Fast;
-use crate::{leave, mode, policy, real};
+use crate::{arch, leave, mode, policy, real};
 
 // The values of a mutex' `kind`, the field that glibc's own initialiser or a static one writes.
 
@@ -216,8 +216,7 @@ unsafe fn lock_typed(mutex: *mut pthread_mutex_t) -> c_int {
 unsafe extern "C" fn lock_general(mutex: *mut pthread_mutex_t) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "mov rsi, qword ptr [rsp]",
-        "jmp {from}",
+        arch::with_caller!(second),
         ".cfi_endproc",
         from = sym lock_from,
     )
@@ -623,8 +622,7 @@ pub(crate) unsafe extern "C" fn init(
 ) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "mov rdx, qword ptr [rsp]",
-        "jmp {from}",
+        arch::with_caller!(third),
         ".cfi_endproc",
         from = sym init_from,
     )

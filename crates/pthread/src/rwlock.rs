@@ -18,7 +18,7 @@ use spinpark_platform::{Clock, Deadline, Platform, SlotLeft, Threads};
 
 use crate::fields::{Linux, Policy};
 use crate::mode::Fast;
-use crate::{leave, mode, policy, real};
+use crate::{arch, leave, mode, policy, real};
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`; the two other kinds both prefer readers in glibc.
 const PREFER_WRITERS: u32 = 2;
@@ -221,8 +221,7 @@ pub(crate) unsafe extern "C" fn init(
 ) -> c_int {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "mov rdx, qword ptr [rsp]",
-        "jmp {from}",
+        arch::with_caller!(third),
         ".cfi_endproc",
         from = sym init_from,
     )
@@ -305,8 +304,7 @@ macro_rules! with_site {
         unsafe extern "C" fn $name(rwlock: *mut pthread_rwlock_t) -> c_int {
             core::arch::naked_asm!(
                 ".cfi_startproc",
-                "mov rsi, qword ptr [rsp]",
-                "jmp {from}",
+                arch::with_caller!(second),
                 ".cfi_endproc",
                 from = sym $from,
             )

@@ -35,3 +35,14 @@ macro_rules! jump {
     };
 }
 pub(crate) use jump;
+
+/// Goes to `{from}` with the address that it returns to as another argument, which is its second or third.
+macro_rules! with_caller {
+    (second) => {
+        "mov x1, x30\nb {from}\n"
+    };
+    (third) => {
+        "mov x2, x30\nb {from}\n"
+    };
+}
+pub(crate) use with_caller;

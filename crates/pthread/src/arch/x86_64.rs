@@ -34,3 +34,14 @@ macro_rules! jump {
     };
 }
 pub(crate) use jump;
+
+/// Goes to `{from}` with the address that it returns to as another argument, which is its second or third.
+macro_rules! with_caller {
+    (second) => {
+        "mov rsi, qword ptr [rsp]\njmp {from}\n"
+    };
+    (third) => {
+        "mov rdx, qword ptr [rsp]\njmp {from}\n"
+    };
+}
+pub(crate) use with_caller;
