@@ -35,6 +35,7 @@ use super::stack::{Known, stack, thread_with};
 use super::target::{Depth, Since, Target};
 use super::task::{Call, Near};
 use super::thread_now::{State, ThreadNow};
+use crate::holders;
 use crate::model::{CallSite, CallSiteId, Kind, Role};
 use crate::symbols::Symbols;
 
@@ -596,10 +597,10 @@ fn held_by(held: Held, holder: Option<&ThreadNow>) -> String {
     let place =
         holder.place.as_ref().map_or(String::new(), |place| format!(" in `{}`", one_line(&place.function())));
     match &holder.state {
-        State::Running => String::from("ran, or was ready to"),
-        State::Waits(next) if next.is_lock() => format!("waited for another lock{place}"),
+        State::Running => String::from(holders::RAN),
+        State::Waits(next) if next.is_lock() => format!("{}{place}", holders::ON_A_LOCK),
         State::Waits(_) => format!("waited for another thread{place}"),
-        State::Call(name) => format!("was in `{name}`{place}"),
+        State::Call(name) => format!("{}{name}`{place}", holders::IN_A_CALL),
         State::Fault => format!("waited for memory from a disk{place}"),
         State::Stopped(_) => String::from("was stopped"),
         State::Unknown => String::from("slept"),
