@@ -80,8 +80,8 @@ fn sample(directory: &Path, pid: &str, time: &str) {
     assert_eq!(result.code, Some(0), "{result:#?}");
 }
 
-/// The time that threads waited for each lock, by its label, or by the function where they waited; and how many
-/// snapshots found them waiting.
+/// The time that threads waited for each lock, by its label, or by the function where they waited; and of how many
+/// snapshots the summary's interval is: those that found them waiting, as far as they are independent.
 fn waits(directory: &Path, of: &str, is_by_function: bool) -> (BTreeMap<String, f64>, f64) {
     let json = said(&mut recording(directory, ["report", of, "--json"]));
     let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
@@ -104,7 +104,9 @@ fn waits(directory: &Path, of: &str, is_by_function: bool) -> (BTreeMap<String, 
             }
         }
     }
-    (found, json[0]["sampling"]["found"].as_f64().unwrap_or(0.0))
+    let sampling = |field: &str| json[0]["sampling"][field].as_f64().filter(|number| *number > 0.0);
+    let independent = sampling("independent").unwrap_or(f64::INFINITY);
+    (found, sampling("found").unwrap_or(0.0).min(independent))
 }
 
 /// Their shares in the sum.
