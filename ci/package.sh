@@ -9,6 +9,9 @@ for manifest in crates/*/Cargo.toml; do
     grep --quiet '^publish' "$manifest" && continue
     published+=(--package "$(sed --quiet 's/^name = "\(.*\)"$/\1/p' "$manifest" | head --lines 1)")
 done
+# Of an earlier run cargo keeps what it has unpacked and built, and takes it again for packages of the same version. Directories of registries
+# without a host, as its temporary one is, begin with `-`; they are a cache.
+rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/{src,cache,index}/-* "${CARGO_TARGET_DIR:-target}"/debug/.fingerprint/spinpark-*
 cargo package --locked "${published[@]}" "$@"
 
 [[ " $* " == *" --no-verify "* ]] && exit
