@@ -34,16 +34,16 @@ use crate::summary::is_little;
 use crate::{chain, glibc_locks, holders, split};
 
 /// Locks with less waiting than this share of the run are left out: without it the run would be shorter by no more
-/// than this, which is less than most programs differ from run to run.
+/// than this. (A guess at what programs differ by from run to run.)
 const LEAST_OF_RUN: f64 = 0.01;
 /// So are those with less than this share of all waiting for locks: others come first by far.
 const LEAST_OF_WAITING: f64 = 0.05;
 /// What has more than half of a lock's waiting decides.
 const MOST: f64 = 0.5;
-/// Shorter sections, ns, can hardly be shortened: threads that take turns pay about as much for each turn, to wake and
-/// to move the lock's cache line.
+/// Shorter sections, ns, can hardly be shortened so that it shows: a turn costs time as well, to move the lock's cache
+/// line, or to wake a thread. (A guess at where that is as long as the section; it is advice, and no verdict.)
 const SHORT: f64 = 2_000.0;
-/// From here on more threads hardly help.
+/// From this share of the run on it is said how much more threads can use it: below, more than twice as much.
 const NEARLY_ALWAYS: f64 = 0.5;
 
 /// What to do about one lock.

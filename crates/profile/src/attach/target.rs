@@ -466,7 +466,7 @@ impl Target {
     }
 
     /// Whether a thread that is not blocked may wait for a CPU, and has done nothing else since it was read: it has given
-    /// up each CPU that it got. Since Linux 6.12 the kernel misses some of those that it got, so that of a few threads that
+    /// up each CPU that it got. On Linux 6.18 that count was seen to be too low by up to ten, so that of a few threads that
     /// are on a CPU this is not noticed.
     pub(super) fn is_ready(&self, followed: &Followed) -> bool {
         let (Some(process), Some(task)) = (self.process(), &followed.task) else { return false };

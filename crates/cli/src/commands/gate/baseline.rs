@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use spinpark_measure::report::baseline::{Baseline, NoBaseline};
-use spinpark_measure::text::units::percent;
+use spinpark_measure::text::units::exact_percent;
 
 use crate::cli::Kept;
 
@@ -49,7 +49,7 @@ pub(super) fn bound(
     };
     let note = match kept.worse_by {
         None => format!("The bound is what {shown} has."),
-        Some(worse) => format!("The bound is what {shown} has, and {} worse.", percent(worse)),
+        Some(worse) => format!("The bound is what {shown} has, and {} worse.", exact_percent(worse)),
     };
     Ok(Bound { is: wider(from, kept.worse_by.unwrap_or(0.0)), note: Some(note) })
 }
