@@ -53,8 +53,7 @@ impl Ticks {
         let tick = (u128::from(now - started) << 32) / ticks;
         self.tick.store(u64::try_from(tick).unwrap_or(ONE).wrapping_sub(ONE), Relaxed);
         self.is_tsc.store(true, Relaxed);
-        let reading = (0..16).map(|_| counter().wrapping_sub(counter()).wrapping_neg()).min();
-        self.reading.store(reading.unwrap_or(0), Relaxed);
+        self.reading.store(reading(), Relaxed);
     }
 
     /// The cost of reading the clock, ticks.
@@ -108,6 +107,20 @@ impl Default for Ticks {
 #[must_use]
 pub fn monotonic() -> u64 {
     Linux::now(spinpark_platform::Clock::Monotonic)
+}
+
+/// What reading the counter takes, ticks. A mean: where the counter goes up by several ticks at once (25 on a
+/// virtual CPU of AMD), two readings are alike, or far apart. The shortest of four: none with an interrupt.
+fn reading() -> u64 {
+    const READINGS: u64 = 32;
+    let one = || {
+        let first = counter();
+        (1..READINGS).for_each(|_| {
+            counter();
+        });
+        counter().wrapping_sub(first) / READINGS
+    };
+    [one(), one(), one(), one()].into_iter().min().unwrap_or_default()
 }
 
 /// Both clocks at nearly the same time: the shortest of three readings.

@@ -169,10 +169,13 @@ impl Recorder {
     #[inline(never)]
     fn note_cost(&self, own: &ThreadState, start: u64, is_held: bool, which: Bounded) {
         let took = self.now().saturating_sub(start);
-        let took = took.saturating_sub(own.governor.apart.get()).saturating_sub(self.ticks.reading());
+        let took = took.saturating_sub(own.governor.apart.get());
         let cost = &own.table().cost;
-        let took_at_most = took.min(self.ticks.ticks(LONGEST_CALL));
+        let without_reading = took.saturating_sub(self.ticks.reading());
+        let took_at_most = without_reading.min(self.ticks.ticks(LONGEST_CALL));
         add(if is_held { &cost.calls_held } else { &cost.calls }, took_at_most * TIMED);
+        // With it: what overlaps with reading the clock is not in the difference, and a bound rather counts too
+        // much.
         own.governor.took(which, took, |ns| self.ticks.ticks(ns));
     }
 

@@ -21,6 +21,8 @@ const SHARE: f64 = 64.0;
 const WINDOW: u32 = 64;
 /// The rarest that records get.
 const RAREST: f64 = 4096.0;
+/// An average is kept in this many parts of a tick: some CPUs have ticks of 40 ns.
+const PARTS: u64 = 256;
 /// What a record costs until one was timed, ns: an acquisition with its release, and a wait.
 const FIRST_GUESS: [u64; 2] = [100, 400];
 
@@ -55,7 +57,7 @@ struct Kind {
     gaps: Gaps,
     /// Records in the window.
     count: Cell<u32>,
-    /// Ticks that one takes, a moving average; 0: not known.
+    /// What one takes, in [parts](PARTS) of a tick, a moving average; 0: not known.
     takes: Cell<u64>,
 }
 
@@ -192,8 +194,11 @@ impl Governor {
     /// parts; interrupted ones do not count.
     pub(crate) fn took(&self, which: Bounded, took: u64, ticks_of: impl FnOnce(u64) -> u64) {
         let takes = &self.kind(which).takes;
-        let before = if takes.get() == 0 { ticks_of(FIRST_GUESS[which as usize]) } else { takes.get() };
-        takes.set((7 * before + (3 * took).min(8 * before)) / 8);
+        let guess = ticks_of(PARTS * FIRST_GUESS[which as usize]);
+        let before = if takes.get() == 0 { guess } else { takes.get() };
+        // An average near 0 must be able to rise again.
+        let most = 8 * before.max(guess);
+        takes.set((7 * before + (3 * took).saturating_mul(PARTS).min(most)) / 8);
     }
 
     /// Decides at `now` how many records there may be from then on: all, unless it `is_bounded`.
@@ -210,9 +215,10 @@ impl Governor {
             if since == 0 {
                 continue;
             }
-            let takes = if kind.takes.get() == 0 { ticks_of(guess) } else { kind.takes.get() };
+            let takes = if kind.takes.get() == 0 { ticks_of(PARTS * guess) } else { kind.takes.get() };
+            let takes = takes as f64 / PARTS as f64;
             let every = f64::from(kind.gaps.every().max(1));
-            let wanted = every * (count * takes as f64 / passed * SHARE).clamp(0.25, 16.0);
+            let wanted = every * (count * takes / passed * SHARE).clamp(0.25, 16.0);
             kind.gaps.set_every(wanted.clamp(1.0, RAREST) as u32);
         }
     }
@@ -266,6 +272,25 @@ mod tests {
         governor.decide(1, false, |ns| ns);
         assert_eq!(governor.weight(Bounded::Acquisitions), 1);
         assert_eq!(governor.weight(Bounded::Waits), 1);
+    }
+
+    #[test]
+    fn a_cost_that_was_too_small_for_the_clock_is_learned_all_the_same() {
+        let governor = one_in(16);
+        let takes = || governor.kind(Bounded::Acquisitions).takes.get() / PARTS;
+        let note = |took| governor.took(Bounded::Acquisitions, took, |ns| 3 * ns);
+        for _ in 0..200 {
+            note(0);
+            if takes() < 2 {
+                break;
+            }
+        }
+        assert!(takes() < 2);
+        (0..100).for_each(|_| note(60));
+        assert!((170..=180).contains(&takes()), "{}", takes());
+        // One with an interrupt.
+        note(3_000_000);
+        assert!(takes() < 1_000, "{}", takes());
     }
 
     #[test]
