@@ -243,6 +243,28 @@ fn to_a_file() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_for_a_while() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [there, away] = ["there", "away"].map(|name| directory.path().join(name));
+    fs::create_dir(&there).expect("a directory");
+    let path = there.join("spinpark.prom");
+    let file = path.to_str().expect("a name");
+    let hanging = Hanging::scene("sleeper", None);
+    let mut exporting = Exporting::start(hanging.0.id(), &["--textfile", file]);
+    until(|| path.exists().then_some(()));
+    fs::rename(&there, &away).expect("its directory is moved");
+    exporting.line("The counters go on, and the file is tried again each time.");
+    fs::rename(&away, &there).expect("and back");
+    fs::remove_file(&path).expect("the file of before");
+    exporting.line("The file is written again; nothing is missing in it.");
+    until(|| waited(&fs::read_to_string(&path).ok()?));
+    fs::rename(&there, &away).expect("its directory is moved");
+    exporting.line("The counters go on, and the file is tried again each time.");
+    let (text, code) = exporting.end();
+    assert!(code == Some(2) && text.contains("cannot write "), "{text}");
+}
+
+#[test]
 fn once_to_standard_output() {
     let hanging = Hanging::scene("sleeper", None);
     let pid = hanging.0.id().to_string();

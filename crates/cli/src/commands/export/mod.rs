@@ -58,6 +58,8 @@ struct Outlets<'a> {
     metrics: Arc<Mutex<Metrics>>,
     server: Option<Server>,
     pusher: Option<Pusher>,
+    /// Why the file was not written the last time: a disk may have room again. Each file has all counters so far.
+    unwritten: Option<anyhow::Error>,
 }
 
 /// Exports it.
@@ -109,6 +111,7 @@ fn process(export: &Export, pid: u32, is_over: &Arc<AtomicBool>) -> anyhow::Resu
         let call_sites = all.call_sites.len();
         let new = interval.of(all);
         outlets.take(&new, if goes_on { Next::More } else { Next::Nothing })?;
+        outlets.write_or_retry();
         if call_sites > CALL_SITES && goes_on {
             match begin() {
                 Ok((other, _)) => sampler = other,
@@ -116,7 +119,7 @@ fn process(export: &Export, pid: u32, is_over: &Arc<AtomicBool>) -> anyhow::Resu
                 Err(_) => {
                     (goes_on, is_running) = (false, false);
                     outlets.metrics().end_process();
-                    outlets.write()?;
+                    outlets.write_or_retry();
                 }
             }
         }
@@ -148,6 +151,7 @@ fn recording(export: &Export, path: &Path, is_over: &Arc<AtomicBool>) -> anyhow:
     let flag = Arc::clone(is_over);
     on_interrupt(move || flag.store(true, Relaxed))?;
     outlets.take(first, Next::NoProcess)?;
+    outlets.write()?;
     let end = export.time.map(|time| Instant::now() + time);
     while outlets.server.is_some() && !is_over.load(Relaxed) && end.is_none_or(|end| Instant::now() < end) {
         std::thread::sleep(STEP);
@@ -173,7 +177,8 @@ impl<'a> Outlets<'a> {
         if let Some(server) = &server {
             note!("Serving {}", server.place());
         }
-        Ok(Self { export, metrics, server, pusher: receiver.map(Pusher::start) })
+        let pusher = receiver.map(Pusher::start);
+        Ok(Self { export, metrics, server, pusher, unwritten: None })
     }
 
     fn metrics(&self) -> MutexGuard<'_, Metrics> {
@@ -196,7 +201,7 @@ impl<'a> Outlets<'a> {
             pprof::write(std::slice::from_ref(profile), &mut bytes).context("cannot write to memory")?;
             pusher.offer(bytes, profile.started, profile.started.saturating_add(profile.duration));
         }
-        self.write()
+        Ok(())
     }
 
     /// Writes the file.
@@ -206,6 +211,19 @@ impl<'a> Outlets<'a> {
         let written = replace(path, text.as_bytes());
         let needed = Some(text.len() as u64);
         Ok(written.map_err(|error| Unwritable { path: path.clone(), error, needed })?)
+    }
+
+    /// Writes the file. If that fails, the next one is written all the same.
+    fn write_or_retry(&mut self) {
+        let before = self.unwritten.take();
+        self.unwritten = self.write().err();
+        match (&before, &self.unwritten) {
+            (None, Some(error)) => {
+                note!("Warning: {error:#}\nThe counters go on, and the file is tried again each time.");
+            }
+            (Some(_), None) => note!("The file is written again; nothing is missing in it."),
+            _ => {}
+        }
     }
 
     fn text(&self, dialect: Dialect) -> String {
@@ -226,10 +244,15 @@ impl<'a> Outlets<'a> {
                 self.export.series
             );
         }
-        let Some(pusher) = self.pusher else { return Ok(ExitCode::SUCCESS) };
-        let (sentence, is_complete) = pusher.finish();
-        note!("{sentence}");
-        Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+        let mut code = ExitCode::SUCCESS;
+        if let Some(pusher) = self.pusher {
+            let (sentence, is_complete) = pusher.finish();
+            note!("{sentence}");
+            if !is_complete {
+                code = ExitCode::from(FAILED);
+            }
+        }
+        self.unwritten.map_or(Ok(code), Err)
     }
 }
 
