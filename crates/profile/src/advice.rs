@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use spinpark_measure::text::units::{count, percent_in_words as percent, short_percent, time};
 
 use crate::classes::grouped;
-use crate::model::{Bound, Detail, Kind, Lock, LocksOf, Pair, Profile, Role};
+use crate::model::{Bound, Detail, Doing, Kind, Lock, LocksOf, Pair, Profile, Role};
 use crate::names::{Names, class, with_noun};
 use crate::summary::is_little;
 use crate::{chain, glibc_locks, holders, split};
@@ -257,20 +257,23 @@ fn of_sections(profile: &Profile, names: &Names<'_>, lock: &Lock) -> String {
 
 /// Of a sampled process: by what its holder did.
 fn of_samples(profile: &Profile, names: &Names<'_>, lock: &Lock) -> String {
-    let Some((doing, share)) = holders::most(profile, lock).filter(|(_, share)| *share > MOST) else {
+    let Some((holder, share)) = holders::most(profile, lock).filter(|(_, share)| *share > MOST) else {
         return String::from(
             "The figures do not decide: what its holder did is not known, or not one thing.",
         );
     };
-    let when = format!("its holder {doing} for {} of this time", percent(share));
-    if doing.starts_with(holders::IN_A_CALL) {
-        return format!("Move the call out of the section{}: {when}.", of_function(profile, names, lock));
-    }
-    if doing.starts_with(holders::ON_A_LOCK) {
-        return format!("Fix that lock first: {when}.");
+    let when = format!("its holder {} for {} of this time", holder.doing, percent(share));
+    match holder.kind {
+        Doing::Calls => {
+            return format!("Move the call out of the section{}: {when}.", of_function(profile, names, lock));
+        }
+        Doing::WaitsForLock => return format!("Fix that lock first: {when}."),
+        Doing::Runs | Doing::Other => {}
     }
     match first_holder(profile, names, lock).filter(|first| first.share > MOST) {
-        Some(first) if doing == holders::RAN => format!("Shorten the section of `{}`: {when}.", first.name),
+        Some(first) if holder.kind == Doing::Runs => {
+            format!("Shorten the section of `{}`: {when}.", first.name)
+        }
         _ => String::from("The figures do not decide: no function had it for most of this time."),
     }
 }

@@ -12,20 +12,13 @@ const NAMED: usize = 4;
 /// Of the normal distribution: 95 % lie within so many standard deviations.
 const DEVIATIONS: f64 = 1.96;
 
-/// How what a holder did begins, in the words of the sampler: it was in a call of the system,
-pub(crate) const IN_A_CALL: &str = "was in `";
-/// it waited for another lock,
-pub(crate) const ON_A_LOCK: &str = "waited for another lock";
-/// or it ran.
-pub(crate) const RAN: &str = "ran, or was ready to";
-
 /// What the holder of a lock did most while threads waited for it, and for which share of that time.
-pub(crate) fn most<'a>(profile: &'a Profile, lock: &Lock) -> Option<(&'a str, f64)> {
+pub(crate) fn most<'a>(profile: &'a Profile, lock: &Lock) -> Option<(&'a HolderTime, f64)> {
     let of_it =
         || profile.sampling.iter().flat_map(|sampling| &sampling.holders).filter(|it| it.lock == lock.id);
     let all = of_it().map(|holder| holder.time).sum::<u64>().max(1) as f64;
     let first = of_it().max_by_key(|holder| holder.time)?;
-    Some((&first.doing, first.time as f64 / all))
+    Some((first, first.time as f64 / all))
 }
 
 /// `While threads waited for it, its holder was in `fsync` in `flush` (82 %), ran, or was ready to (18 %).`

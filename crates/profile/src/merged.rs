@@ -23,8 +23,8 @@ use spinpark_measure::text::units::count;
 use crate::classes::{self, by_class};
 use crate::diff::matching::{Class, classes_of, matched};
 use crate::model::{
-    CallSite, CallSiteId, Detail, FORMAT, HeldWait, HolderTime, Kind, Lock, LocksOf, Merged, Nest, Observed,
-    OutOfSight, Pair, Place, Profile, Role, RoleStats, Sampling, SiteStats, Spread, Strip, Thread,
+    CallSite, CallSiteId, Detail, Doing, FORMAT, HeldWait, HolderTime, Kind, Lock, LocksOf, Merged, Nest,
+    Observed, OutOfSight, Pair, Place, Profile, Role, RoleStats, Sampling, SiteStats, Spread, Strip, Thread,
     ThreadTime, ThreadWait, VERSION, Warning,
 };
 
@@ -78,7 +78,7 @@ struct Group {
     held_waits: HashMap<(u32, Role, u32, Role, bool), HeldWait>,
     nests: HashMap<(u32, Role, u32, Role), Nest>,
     thread_waits: HashMap<(String, u32, Role, CallSiteId), ThreadWait>,
-    holders: BTreeMap<(u32, String), u64>,
+    holders: BTreeMap<(u32, Doing, String), u64>,
     /// None once a process was not observed.
     observed: Option<Observed>,
     /// Sentences, whether they are losses, and of how many recordings.
@@ -468,7 +468,7 @@ impl Group {
         }
         for holder in folded.sampling.iter().flat_map(|sampling| &sampling.holders) {
             let Some(lock) = lock(holder.lock) else { continue };
-            let sum = self.holders.entry((lock, holder.doing.clone())).or_default();
+            let sum = self.holders.entry((lock, holder.kind, holder.doing.clone())).or_default();
             *sum = sum.saturating_add(holder.time);
         }
     }
@@ -668,7 +668,7 @@ impl Group {
             observed
         });
         if let Some(sampling) = &mut sum.sampling {
-            let holder = |((lock, doing), time)| HolderTime { lock, doing, time };
+            let holder = |((lock, kind, doing), time)| HolderTime { lock, kind, doing, time };
             sampling.holders = self.holders.into_iter().map(holder).collect();
             sampling.holders.sort_by_key(|holder| Reverse(holder.time));
         }

@@ -93,7 +93,12 @@ mod tests {
             Lock { id: 7 - at as u32, address: 64 * at as u64, roles: vec![stats], ..Lock::default() }
         };
         let locks = times.into_iter().enumerate().map(lock).collect();
-        let holders = vec![HolderTime { lock: 7, doing: String::from("ran"), time: times[0][0] }];
+        let holders = vec![HolderTime {
+            lock: 7,
+            doing: String::from("ran"),
+            time: times[0][0],
+            ..HolderTime::default()
+        }];
         let time = ThreadTime { locks: times[0][0], ..ThreadTime::default() };
         let idle_time = ThreadTime { signals: duration, ..ThreadTime::default() };
         let threads = Threads { time, idle_time, ..Threads::default() };

@@ -287,10 +287,28 @@ pub struct Sampling {
 pub struct HolderTime {
     /// [`Lock::id`].
     pub lock: u32,
+    /// Which kind of thing.
+    #[serde(default)]
+    pub kind: Doing,
     /// What follows *its holder*: `was in `fsync` in `flush``.
     pub doing: String,
     /// Of all waiters, ns.
     pub time: u64,
+}
+
+/// What a holder does, as far as advice depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doing {
+    /// It runs, or is ready to.
+    Runs,
+    /// It is in a call of the system.
+    Calls,
+    /// It waits for another lock.
+    WaitsForLock,
+    /// Anything else, or not known.
+    #[default]
+    Other,
 }
 
 /// How recording ended.

@@ -3,7 +3,7 @@
 use spinpark_fixtures::recordings::{named, store};
 use spinpark_profile::advice::advice;
 use spinpark_profile::model::{
-    Detail, HeldWait, HolderTime, Kind, Lock, LocksOf, Profile, RecordingEnd, Role, Sampling, Split,
+    Detail, Doing, HeldWait, HolderTime, Kind, Lock, LocksOf, Profile, RecordingEnd, Role, Sampling, Split,
 };
 use spinpark_profile::text::{self, Style};
 
@@ -208,20 +208,23 @@ fn the_most_costly_first() {
 fn of_a_sampled_process() {
     let mut profile = profile();
     let lock = profile.locks[0].id;
-    let mut doing = |doing: &str| {
-        let holder = HolderTime { lock, doing: doing.to_owned(), time: 800 };
-        let other = HolderTime { lock, doing: String::from("had ended"), time: 200 };
+    let mut doing = |kind: Doing, doing: &str| {
+        let holder = HolderTime { lock, kind, doing: doing.to_owned(), time: 800 };
+        let doing = String::from("had ended");
+        let other = HolderTime { lock, kind: Doing::Other, doing, time: 200 };
         profile.sampling = Some(Sampling { holders: vec![holder, other], ..Sampling::default() });
         first(&profile)
     };
     assert_eq!(
-        doing("was in `fsync` in `flush`"),
+        doing(Doing::Calls, "was in `fsync` in `flush`"),
         "Move the call out of the section of `store_update`: its holder was in `fsync` in `flush` for 80 % of this time."
     );
     assert_eq!(
-        doing("ran, or was ready to"),
+        doing(Doing::Runs, "ran, or was ready to"),
         "Shorten the section of `store_update`: its holder ran, or was ready to for 80 % of this time."
     );
-    assert!(doing("waited for another lock in `flush`").starts_with("Fix that lock first: "));
-    assert!(doing("is not known").starts_with("The figures do not decide"));
+    assert!(
+        doing(Doing::WaitsForLock, "waited for another lock in `flush`").starts_with("Fix that lock first: ")
+    );
+    assert!(doing(Doing::Other, "is not known").starts_with("The figures do not decide"));
 }

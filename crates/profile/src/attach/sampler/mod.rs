@@ -35,8 +35,7 @@ use super::stack::{Known, stack, thread_with};
 use super::target::{Depth, Since, Target};
 use super::task::{Call, Near};
 use super::thread_now::{State, ThreadNow};
-use crate::holders;
-use crate::model::{CallSite, CallSiteId, Kind, Role};
+use crate::model::{CallSite, CallSiteId, Doing, Kind, Role};
 use crate::symbols::Symbols;
 
 /// The part of a CPU that sampling takes at most,
@@ -113,7 +112,7 @@ pub struct Sampler {
     waits: BTreeMap<Place, usize>,
     sums: Vec<u64>,
     /// What the holders of a lock did meanwhile.
-    holders: BTreeMap<(usize, String), u64>,
+    holders: BTreeMap<(usize, (Doing, String)), u64>,
     strip: BTreeMap<u64, u64>,
     points: Points,
     batches: Batches,
@@ -584,26 +583,29 @@ impl Sampler {
 }
 
 /// What the holder of a lock does, after *its holder*.
-fn held_by(held: Held, holder: Option<&ThreadNow>) -> String {
+fn held_by(held: Held, holder: Option<&ThreadNow>) -> (Doing, String) {
     let Some(holder) = holder else {
-        return String::from(match held {
+        let doing = match held {
             Held::Free => "had released it",
             Held::Gone(_) => "had ended",
             Held::Process(_) => "was in another process",
             Held::Readers(_) => "was a reader",
             _ => "is not known",
-        });
+        };
+        return (Doing::Other, String::from(doing));
     };
     let place =
         holder.place.as_ref().map_or(String::new(), |place| format!(" in `{}`", one_line(&place.function())));
     match &holder.state {
-        State::Running => String::from(holders::RAN),
-        State::Waits(next) if next.is_lock() => format!("{}{place}", holders::ON_A_LOCK),
-        State::Waits(_) => format!("waited for another thread{place}"),
-        State::Call(name) => format!("{}{name}`{place}", holders::IN_A_CALL),
-        State::Fault => format!("waited for memory from a disk{place}"),
-        State::Stopped(_) => String::from("was stopped"),
-        State::Unknown => String::from("slept"),
+        State::Running => (Doing::Runs, String::from("ran, or was ready to")),
+        State::Waits(next) if next.is_lock() => {
+            (Doing::WaitsForLock, format!("waited for another lock{place}"))
+        }
+        State::Waits(_) => (Doing::Other, format!("waited for another thread{place}")),
+        State::Call(name) => (Doing::Calls, format!("was in `{name}`{place}")),
+        State::Fault => (Doing::Other, format!("waited for memory from a disk{place}")),
+        State::Stopped(_) => (Doing::Other, String::from("was stopped")),
+        State::Unknown => (Doing::Other, String::from("slept")),
     }
 }
 

@@ -70,8 +70,9 @@ impl Sampler {
         let mut holders: Vec<HolderTime> = self
             .holders
             .iter()
-            .map(|((which, doing), time)| HolderTime {
+            .map(|((which, (kind, doing)), time)| HolderTime {
                 lock: numbers[which],
+                kind: *kind,
                 doing: doing.clone(),
                 time: *time,
             })
@@ -251,7 +252,7 @@ impl Sampler {
                 thread: id,
                 call_site: place,
                 is_sure: !matches!(wait.held, Held::Perhaps(_)),
-                doing: now.filter(|_| place.is_none()).map(|now| held_by(wait.held, Some(now))),
+                doing: now.filter(|_| place.is_none()).map(|now| held_by(wait.held, Some(now)).1),
                 out_of_sight,
             };
             Some(Waiting {
