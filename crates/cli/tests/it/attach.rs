@@ -74,23 +74,28 @@ fn without_a_lock() {
 #[test]
 fn a_process_that_ends_meanwhile() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut sleeper = Command::new("sleep").arg("0.5").spawn().expect("it starts");
-    let waiter = sleeper.id();
-    let ended = std::thread::spawn(move || sleeper.wait());
-    let mut command = recording(directory.path(), ["profile", "--for", "20s", "--pid"]);
-    let result = said(command.arg(waiter.to_string()));
+    let mut sleeper = Command::new("sleep").arg("600").spawn().expect("it starts");
+    let mut command = recording(directory.path(), ["profile", "--for", "600s", "--pid"]);
+    let sampler = sampling(command.arg(sleeper.id().to_string()));
+    sleeper.kill().expect("it runs");
+    sleeper.wait().expect("it ends");
+    let result = Said::from(sampler.wait_with_output().expect("it ends"));
     assert_eq!(result.code, Some(0), "{result:#?}");
     assert!(!result.stdout.contains("still running"), "{result:#?}");
-    let _ = ended.join();
 }
 
 /// It is another program then, of which nothing is known.
 #[test]
 fn a_process_that_becomes_another_program() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut shell = Command::new("sh").args(["-c", "sleep 1; exec sleep 30"]).spawn().expect("it starts");
-    let mut command = recording(directory.path(), ["profile", "--for", "20s", "--pid"]);
-    let result = said(command.arg(shell.id().to_string()));
+    let mut shell = Command::new("sh");
+    // Until its input ends.
+    shell.args(["-c", "read line; exec sleep 600"]).stdin(Stdio::piped());
+    let mut shell = shell.spawn().expect("it starts");
+    let mut command = recording(directory.path(), ["profile", "--for", "600s", "--pid"]);
+    let sampler = sampling(command.arg(shell.id().to_string()));
+    drop(shell.stdin.take());
+    let result = Said::from(sampler.wait_with_output().expect("it ends"));
     let _ = shell.kill();
     let _ = shell.wait();
     assert_eq!(result.code, Some(0), "{result:#?}");
@@ -146,7 +151,7 @@ fn a_process_that_may_no_longer_be_read() {
     let hanging = Hanging::start(program);
     let plain = spinpark(["profile"]);
     let mut command = as_user(Path::new(plain.get_program())).expect("as before");
-    command.args(["profile", "--for", "60s", "--output", "x", "--pid"]).arg(hanging.0.id().to_string());
+    command.args(["profile", "--for", "600s", "--output", "x", "--pid"]).arg(hanging.0.id().to_string());
     let sampler = sampling(command.current_dir(&directory));
     assert!(
         Command::new("kill")
@@ -169,9 +174,12 @@ fn a_process_that_may_no_longer_be_read() {
 fn a_profile_that_cannot_be_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let hanging = Hanging::scene("sleeper", None);
-    let mut command = recording(directory.path(), ["profile", "--for", "600ms", "--output", "x", "--pid"]);
+    let mut command = recording(directory.path(), ["profile", "--for", "600s", "--output", "x", "--pid"]);
     let sampler = sampling(command.arg(hanging.0.id().to_string()));
     fs::remove_dir(directory.path().join("x")).expect("it is there, and empty");
+    assert!(
+        Command::new("kill").args(["-INT", &sampler.id().to_string()]).status().is_ok_and(|it| it.success())
+    );
     let output = sampler.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     has(&String::from_utf8_lossy(&output.stdout), &["All waiting is on one mutex, `accounts`"]);
@@ -241,7 +249,7 @@ fn top_of_a_process_that_is_not_recorded() {
     assert_eq!(result.code, Some(0), "{result:#?}");
     has(
         &result.stdout,
-        &[&format!("(process {pid}), the last 0."), "held by `has_accounts` while `wants_accounts` waits"],
+        &[&format!("(process {pid}), the last "), "held by `has_accounts` while `wants_accounts` waits"],
     );
     assert_eq!(result.stdout.as_str().matches("All waiting is on one mutex").count(), 2, "{result:#?}");
 }

@@ -12,7 +12,7 @@ use spinpark_fixtures::command::{Said, compiled, said};
 use spinpark_fixtures::{compile_c, dropin, scratch_dir};
 
 use crate::fixtures::spinpark;
-use crate::why::has;
+use crate::why::{has, until_asleep, until_at_rest};
 
 /// Whether gdb's `gcore` is there. How the kernel names its own cores, and whether it writes any, is up to the
 /// machine.
@@ -43,6 +43,7 @@ impl Dumped {
         let mut line = String::new();
         BufReader::new(process.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
         assert_eq!(line, "ready\n");
+        until_asleep(process.id());
         Self { directory: tempfile::tempdir().expect("a directory"), process }
     }
 
@@ -61,6 +62,7 @@ impl Dumped {
         let gcore = Command::new("gcore").arg("-o").arg(&prefix).arg(&pid).output().expect("it starts");
         let core = prefix.with_extension(pid);
         assert!(core.is_file(), "{gcore:?}");
+        until_at_rest(self.pid(), 0);
         core
     }
 }

@@ -73,6 +73,41 @@ impl Server {
         writeln!(self.input, "{what}").expect("it reads");
     }
 
+    /// Waits until its two threads have each had the lock `table` some times more, as they do in some ten milliseconds: on a
+    /// busy machine they may have no CPU for long. Nearly each time one waits for the other.
+    fn goes_on(&mut self) {
+        let mut rounds = || -> u64 {
+            let answer = self.does("rounds");
+            answer.split(' ').next().and_then(|number| number.parse().ok()).expect("a number")
+        };
+        let (begun, first) = (Instant::now(), rounds());
+        while rounds() < first + 10 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it does not go on");
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Records a process of it for `time`, and for longer if that is too short for these words: on a busy machine no thread
+    /// may have waited meanwhile.
+    #[track_caller]
+    fn records(&self, pid: &str, to: &str, time: &str, words: &[&str]) -> Said {
+        for time in [time, "2s"] {
+            let result = said(&mut self.record_process(pid, to, &["--for", time]));
+            let text = flat(&result.stdout);
+            if result.code == Some(0) && words.iter().all(|words| text.contains(words)) {
+                return result;
+            }
+            // Or no thread had a CPU.
+            let is_none = result.code == Some(2) && result.stderr.contains("nothing was recorded: no thread");
+            assert!(is_none || result.code == Some(0), "{result:#?}");
+            let _ = fs::remove_dir_all(self.directory.path().join(to));
+        }
+        let result = said(&mut self.record_process(pid, to, &["--for", "20s"]));
+        assert_eq!(result.code, Some(0), "{result:#?}");
+        has(&result.stdout, words);
+        result
+    }
+
     fn pid(&self) -> String {
         self.child.id().to_string()
     }
@@ -182,13 +217,9 @@ fn three_times() {
     let mut server = Server::new();
     for number in ["1", "2", "3"] {
         let before = server.traces();
-        let rounds = server.does("rounds");
-        sleep(Duration::from_millis(100));
-        assert_ne!(server.does("rounds"), rounds, "it works");
+        server.goes_on();
         assert_eq!(server.traces(), before, "nothing is written");
-        let result = said(&mut server.record(number, &["--for", "600ms"]));
-        assert_eq!(result.code, Some(0), "{result:#?}");
-        has(&result.stdout, &TABLE);
+        let result = server.records(&server.pid(), number, "600ms", &TABLE);
         has(
             &result.stderr,
             &[&format!("spinpark report {}", server.directory.path().join(number).display())],
@@ -216,9 +247,9 @@ fn only_while_it_records() {
     server.does("hold");
     server.does("hold");
     let first = server.being_recorded("first");
-    sleep(Duration::from_millis(300));
+    server.goes_on();
     server.does("release");
-    sleep(Duration::from_millis(300));
+    server.goes_on();
     interrupt(&first);
     let result = Said::from(first.wait_with_output().expect("it ends"));
     assert_eq!(result.code, Some(0), "{result:#?}");
@@ -251,7 +282,7 @@ fn a_lock_taken_before() {
     assert!((100_000_000..=duration).contains(&time), "{time} of {duration}");
     // It ends while nothing is recorded, and is in no other recording.
     server.does("release");
-    assert_eq!(said(&mut server.record("two", &["--for", "300ms"])).code, Some(0));
+    server.records(&server.pid(), "two", "300ms", &[]);
     let profile = json(&server, "two");
     assert_eq!(waits_for(&profile, "journal"), (0, 0, 0), "{profile:#}");
     server.ended();
@@ -288,9 +319,8 @@ fn no_waiting() {
     let mut server = Server::new();
     assert_eq!(server.does("calm"), "done");
     sleep(Duration::from_millis(100));
-    let result = said(&mut server.record("x", &["--for", "400ms"]));
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    has(&result.stdout, &["still running", "No thread waited for a pthread lock"]);
+    let words = ["still running", "No thread waited for a pthread lock"];
+    let result = server.records(&server.pid(), "x", "400ms", &words);
     assert!(!flat(&result.stdout).contains("left this process running"), "{result:#?}");
     server.kill();
 }
@@ -305,7 +335,7 @@ fn by_the_command() {
         .env_remove("XDG_RUNTIME_DIR");
     let server = Server::started(command, directory);
     // It is the process that the command was.
-    let result = said(&mut server.record("x", &["--for", "400ms", "--slower-than", "1ms"]));
+    let result = said(&mut server.record("x", &["--for", "2s", "--slower-than", "1ms"]));
     assert_eq!(result.code, Some(0), "{result:#?}");
     has(&result.stdout, &TABLE);
     let slow = said(&mut recording(server.directory.path(), ["report", "x", "--slow"]));
@@ -338,9 +368,7 @@ fn a_second_one_is_refused() {
     first.kill().expect("it runs");
     first.wait().expect("it has ended");
     assert!(server.is_recorded());
-    let result = said(&mut server.record("third", &["--for", "400ms"]));
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    has(&result.stdout, &TABLE);
+    server.records(&server.pid(), "third", "400ms", &TABLE);
     let duration = json(&server, "third")["duration"].as_u64().expect("a time");
     let since = Duration::from_nanos(duration);
     assert!(since < Duration::from_secs(60), "it is a recording of its own: {since:?}");
@@ -360,9 +388,7 @@ fn a_killed_command() {
     let before = server.traces();
     sleep(Duration::from_millis(100));
     assert_eq!(server.traces(), before, "nothing is written");
-    let result = said(&mut server.record("y", &["--for", "300ms"]));
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    has(&result.stdout, &TABLE);
+    server.records(&server.pid(), "y", "300ms", &TABLE);
     server.kill();
 }
 
@@ -375,8 +401,7 @@ fn it_ends_meanwhile() {
     ] {
         let mut server = Server::new();
         let command = server.being_recorded("x");
-        // Long enough for waits, also on a busy machine.
-        sleep(Duration::from_secs(1));
+        server.goes_on();
         server.asks(how);
         if how != "exec" {
             server.child.wait().expect("it ends");
@@ -396,12 +421,11 @@ fn a_child_and_its_parent() {
     let mut server = Server::new();
     let parent = server.being_recorded("parent");
     let child = server.forks("fork");
-    let result = said(&mut server.record_process(&child, "child", &["--for", "600ms"]));
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    has(&result.stdout, &TABLE);
+    let result = server.records(&child, "child", "600ms", &TABLE);
     has(&result.stdout, &[&format!("process {child}")]);
     // By itself, it is not recorded any more, and its parent is still.
     assert!(server.is_recorded());
+    server.goes_on();
     interrupt(&parent);
     let result = Said::from(parent.wait_with_output().expect("it ends"));
     assert_eq!(result.code, Some(0), "{result:#?}");
@@ -417,7 +441,7 @@ fn a_child_and_its_parent() {
     }
     // Both at once, again.
     let mut both = [&child, &server.pid()].map(|pid| {
-        let mut command = server.record_process(pid, &format!("again-{pid}"), &["--for", "500ms"]);
+        let mut command = server.record_process(pid, &format!("again-{pid}"), &["--for", "2s"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     });
     assert!(both.iter_mut().all(|command| command.wait().expect("it ends").success()));
@@ -441,13 +465,11 @@ fn what_a_child_has() {
     assert_eq!(files(&child), (mappings, open));
     assert_eq!(server.traces(), before, "nothing is written");
     for number in ["1", "2"] {
-        let result = said(&mut server.record_process(&child, number, &["--for", "300ms"]));
-        assert_eq!(result.code, Some(0), "{result:#?}");
-        has(&result.stdout, &TABLE);
+        server.records(&child, number, "300ms", &TABLE);
         assert_eq!(files(&child).1, open + 1, "one descriptor, however often");
     }
     assert_eq!(files(&server.pid()), (mappings, open), "its parent has nothing of that");
-    assert_eq!(said(&mut server.record("parent", &["--for", "300ms"])).code, Some(0));
+    server.records(&server.pid(), "parent", "300ms", &[]);
     server.kill();
 }
 
@@ -456,9 +478,7 @@ fn what_a_child_has() {
 fn a_grandchild() {
     let mut server = Server::new();
     let grandchild = server.forks("fork twice");
-    let result = said(&mut server.record_process(&grandchild, "x", &["--for", "400ms"]));
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    has(&result.stdout, &TABLE);
+    server.records(&grandchild, "x", "400ms", &TABLE);
     server.kill();
 }
 
@@ -474,12 +494,10 @@ fn a_child_without_rights() {
     for how in ["fork nobody", "fork jailed"] {
         let child = server.forks(how);
         for again in 0..2 {
-            let result =
-                said(&mut server.record_process(&child, &format!("{child}-{again}"), &["--for", "400ms"]));
-            assert_eq!(result.code, Some(0), "{how}: {result:#?}");
             // Without the file of the program, as in the other root directory, its functions have no names
             // here.
-            has(&result.stdout, &[if how == "fork jailed" { "`table`" } else { TABLE[0] }]);
+            let words = if how == "fork jailed" { "`table`" } else { TABLE[0] };
+            server.records(&child, &format!("{child}-{again}"), "400ms", &[words]);
         }
     }
     server.kill();
@@ -491,8 +509,7 @@ fn a_child_in_a_sandbox() {
     let mut server = Server::new();
     let child = server.forks("fork strict");
     for number in ["1", "2"] {
-        let result = said(&mut server.record(number, &["--for", "300ms"]));
-        assert_eq!(result.code, Some(0), "{result:#?}");
+        server.records(&server.pid(), number, "300ms", &[]);
     }
     let stat = fs::read_to_string(format!("/proc/{child}/stat")).expect("it is there");
     assert!(!stat.contains(") Z"), "it goes on: {stat}");
@@ -508,12 +525,10 @@ fn a_daemon() {
     server.asks("exit");
     server.child.wait().expect("it ends");
     let directory = server.file("dormant").parent().expect("a directory").to_owned();
-    let result = said(&mut server.record_process(&child, "x", &["--for", "400ms"]));
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    has(&result.stdout, &TABLE);
+    server.records(&child, "x", "400ms", &TABLE);
     let other = Server::in_directory(server.directory.path());
     age(&directory);
-    assert_eq!(said(&mut other.record("y", &["--for", "100ms"])).code, Some(0));
+    other.records(&other.pid(), "y", "100ms", &[]);
     assert!(directory.exists(), "the child has it");
     assert!(Command::new("kill").args(["-s", "KILL", &child]).status().expect("kill").success());
     let begun = Instant::now();
@@ -521,7 +536,7 @@ fn a_daemon() {
         assert!(begun.elapsed() < Duration::from_secs(60), "it has not ended");
         sleep(Duration::from_millis(5));
     }
-    assert_eq!(said(&mut other.record("z", &["--for", "100ms"])).code, Some(0));
+    other.records(&other.pid(), "z", "100ms", &[]);
     assert!(!directory.exists(), "no process has it");
     other.ended();
 }
@@ -536,10 +551,10 @@ fn files_of_a_killed_process() {
     let all = files(&killed.directory.path().join("d"));
     assert_eq!(all.len(), 2, "{all:?}");
     all.iter().for_each(|directory| age(directory));
-    assert_eq!(said(&mut other.record("x", &["--for", "100ms"])).code, Some(0));
+    other.records(&other.pid(), "x", "100ms", &[]);
     let left = files(&killed.directory.path().join("d"));
     assert!(left.len() == 1 && !left.contains(&directory), "{left:?}");
-    assert_eq!(said(&mut other.record("y", &["--for", "100ms"])).code, Some(0));
+    other.records(&other.pid(), "y", "100ms", &[]);
     other.ended();
     assert_eq!(files(&killed.directory.path().join("d")), Vec::<PathBuf>::new());
 }
@@ -573,9 +588,7 @@ fn killed_meanwhile() {
         // The page serves the parent, and the next child.
         let child = server.forks("fork");
         for pid in [child, server.pid()] {
-            let result =
-                said(&mut server.record_process(&pid, &format!("y{delay}-{pid}"), &["--for", "100ms"]));
-            assert_eq!(result.code, Some(0), "{result:#?}");
+            server.records(&pid, &format!("y{delay}-{pid}"), "100ms", &[]);
         }
         server.ended();
     }
@@ -586,21 +599,15 @@ fn killed_meanwhile() {
 fn closed_descriptors_and_sandboxes() {
     let mut server = Server::new();
     assert_eq!(server.does("close"), "done");
-    let result = said(&mut server.record("x", &["--for", "300ms"]));
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    has(&result.stdout, &TABLE);
+    server.records(&server.pid(), "x", "300ms", &TABLE);
     if server.does("chroot") == "done" {
-        let result = said(&mut server.record("y", &["--for", "300ms"]));
-        assert_eq!(result.code, Some(0), "{result:#?}");
-        has(&result.stdout, &["`table`"]);
+        server.records(&server.pid(), "y", "300ms", &["`table`"]);
     } else {
         println!("not root: chroot(2) was not tried");
     }
     assert_eq!(server.does("sandbox"), "done");
     said(&mut server.record("z", &["--for", "300ms"])).fails(2, &["has entered a sandbox since its start"]);
-    let rounds = server.does("rounds");
-    sleep(Duration::from_millis(100));
-    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    server.goes_on();
     server.kill();
 }
 
@@ -609,16 +616,14 @@ fn closed_descriptors_and_sandboxes() {
 fn a_sandbox_meanwhile() {
     let mut server = Server::new();
     let recorded = server.being_recorded("x");
-    sleep(Duration::from_millis(300));
+    server.goes_on();
     assert_eq!(server.does("no barrier"), "done");
     interrupt(&recorded);
     let result = Said::from(recorded.wait_with_output().expect("it ends"));
     assert_eq!(result.code, Some(0), "{result:#?}");
     has(&result.stdout, &TABLE);
     server.await_state(false);
-    let rounds = server.does("rounds");
-    sleep(Duration::from_millis(100));
-    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    server.goes_on();
     server.kill();
 }
 
@@ -631,10 +636,7 @@ fn a_filter_against_registrations() {
     let child = server.forks("fork");
     for number in ["1", "2"] {
         for pid in [&server.pid(), &child] {
-            let result =
-                said(&mut server.record_process(pid, &format!("{number}-{pid}"), &["--for", "200ms"]));
-            assert_eq!(result.code, Some(0), "{result:#?}");
-            has(&result.stdout, &TABLE);
+            server.records(pid, &format!("{number}-{pid}"), "200ms", &TABLE);
         }
     }
     server.kill();
@@ -646,9 +648,7 @@ fn no_barrier() {
     let mut server = Server::with(&["refused"]);
     said(&mut server.record("x", &["--for", "300ms"]))
         .fails(2, &["the kernel refuses membarrier(2) to it", "spinpark profile --pid"]);
-    let rounds = server.does("rounds");
-    sleep(Duration::from_millis(100));
-    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    server.goes_on();
     server.kill();
 }
 
@@ -774,15 +774,13 @@ fn a_full_disk() {
         while file.write_all(&[1; 4096]).is_ok() {}
     };
     fill("rest");
-    let result = said(&mut server.record("x", &["--for", "400ms"]));
-    assert_eq!(result.code, Some(0), "{result:#?}");
-    has(&result.stdout, &["`table`"]);
+    server.records(&server.pid(), "x", "400ms", &["`table`"]);
     // There is no room for what is kept.
     let room = directory.path().join("room");
     fs::create_dir(&room).expect("a directory");
     let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8k", "none"]).arg(&room).output();
     assert!(mount.expect("it starts").status.success());
-    let result = said(server.record(&room.join("y").to_string_lossy(), &["--for", "400ms"]).arg("--json"));
+    let result = said(server.record(&room.join("y").to_string_lossy(), &["--for", "2s"]).arg("--json"));
     assert_eq!(result.code, Some(1), "{result:#?}");
     let place = format!("the disk of {} is full", room.join("y").display());
     has(
@@ -791,12 +789,10 @@ fn a_full_disk() {
     );
     assert!(!result.stderr.contains("Kept in"), "{result:#?}");
     let page = room.join("page.html").to_string_lossy().into_owned();
-    let result = said(server.record("page", &["--for", "400ms", "--html"]).arg(page));
+    let result = said(server.record("page", &["--for", "2s", "--html"]).arg(page));
     result.fails(2, &["cannot write", "page.html: the disk of", "is full", "are needed", "Make room there"]);
     let _ = Command::new("umount").arg("-l").arg(&room).status();
-    let rounds = server.does("rounds");
-    sleep(Duration::from_millis(100));
-    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    server.goes_on();
     // The file system needs room again for what it had: here for holes, elsewhere (btrfs) for any change.
     let recording = files(&disk).into_iter().filter(|path| path.is_dir()).flat_map(|path| files(&path));
     let recording =
@@ -812,9 +808,7 @@ fn a_full_disk() {
     .expect("tmpfs does");
     fill("more");
     said(&mut server.record("z", &["--for", "1s"])).fails(2, &["cannot record: the disk is full"]);
-    let rounds = server.does("rounds");
-    sleep(Duration::from_millis(100));
-    assert_ne!(server.does("rounds"), rounds, "it goes on");
+    server.goes_on();
     // One that starts now cannot be dormant, and runs.
     let mut other = start();
     assert_eq!(other.does("idle"), "done");

@@ -1,5 +1,6 @@
 //! `spinpark profile` of programs that never come back: what they waited for when they were ended.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -7,14 +8,34 @@ use serde_json::Value;
 use crate::profile::recording;
 use spinpark_fixtures::command::{Said, flat, said, waits};
 
-/// The program that waits, ended after a while, and its report as JSON.
-fn ended(directory: &Path, locks: &str, detail: &str, what: &str) -> (Said, Value) {
+/// The program that waits, ended after a while, and its report as JSON. It is run for longer if so many threads had not
+/// waited for 100 ms by then: on a busy machine they may come late.
+fn ended(directory: &Path, locks: &str, detail: &str, (what, waiting): (&str, usize)) -> (Said, Value) {
     let name = format!("{what}-{locks}-{detail}");
-    let mut command = recording(directory, ["profile", "--duration", "700ms", "--html", "x.html"]);
-    command.args(["--locks", locks, "--detail", detail, "--output", &name, "--"]).arg(waits()).arg(what);
+    for time in ["700ms", "7s"] {
+        let (result, json) = ended_after(time, directory, locks, detail, what, &name);
+        let all = json[0]["waiting"].as_array().into_iter().flatten();
+        if all.filter(|wait| wait["time"].as_u64() > Some(100_000_000)).count() >= waiting {
+            return (result, json);
+        }
+        fs::remove_dir_all(directory.join(&name)).expect("it was kept");
+    }
+    ended_after("40s", directory, locks, detail, what, &name)
+}
+
+fn ended_after(
+    time: &str,
+    directory: &Path,
+    locks: &str,
+    detail: &str,
+    what: &str,
+    name: &str,
+) -> (Said, Value) {
+    let mut command = recording(directory, ["profile", "--duration", time, "--html", "x.html"]);
+    command.args(["--locks", locks, "--detail", detail, "--output", name, "--"]).arg(waits()).arg(what);
     let result = said(&mut command);
     assert_eq!(result.code, Some(128 + 15), "{result:#?}");
-    let json = said(recording(directory, ["report"]).args([&name, "--json"]));
+    let json = said(recording(directory, ["report"]).args([name, "--json"]));
     assert_eq!(json.code, Some(0), "{json:#?}");
     (result, serde_json::from_str(&json.stdout).expect("JSON"))
 }
@@ -23,7 +44,7 @@ fn ended(directory: &Path, locks: &str, detail: &str, what: &str) -> (Said, Valu
 fn a_deadlock_is_called_one() {
     let directory = tempfile::tempdir().expect("a directory");
     for (locks, detail) in [("glibc", "contended"), ("glibc", "full"), ("spinpark", "contended")] {
-        let (result, json) = ended(directory.path(), locks, detail, "deadlock");
+        let (result, json) = ended(directory.path(), locks, detail, ("deadlock", 2));
         let text = flat(&result.stderr);
         for words in [
             "Deadlock: thread",
@@ -51,7 +72,7 @@ fn a_deadlock_is_called_one() {
         let counted: u64 = mutexes.filter_map(|lock| lock["roles"][0]["wait"]["total"].as_u64()).sum();
         assert!(counted.abs_diff(total) <= 2, "{counted} of {total} ns");
         assert!(total > 100_000_000, "{total} ns");
-        let page = std::fs::read_to_string(directory.path().join("x.html")).expect("a page");
+        let page = fs::read_to_string(directory.path().join("x.html")).expect("a page");
         assert!(page.contains("Still waiting at the end") && page.contains("Deadlock"));
     }
     let diff = said(&mut recording(
@@ -64,7 +85,7 @@ fn a_deadlock_is_called_one() {
 #[test]
 fn who_never_gets_it_is_no_deadlock() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (result, json) = ended(directory.path(), "glibc", "full", "sleeper");
+    let (result, json) = ended(directory.path(), "glibc", "full", ("sleeper", 1));
     let text = flat(&result.stderr);
     assert!(text.contains("1 thread was still waiting when the recording ended, for"), "{text}");
     assert!(text.contains("in `flush` for the mutex `cache_lock`, held by `sleeper`"), "{text}");
@@ -80,14 +101,14 @@ fn semaphores_that_are_locks_are_in_cycles() {
         ("seats", "the semaphore `left_seat`", "the semaphore `right_seat`"),
         ("mixed", "the semaphore `left_seat`", "the mutex `right_lock`"),
     ] {
-        let (result, json) = ended(directory.path(), "glibc", "contended", what);
+        let (result, json) = ended(directory.path(), "glibc", "contended", (what, 2));
         let text = flat(&result.stderr);
         assert!(text.contains("Deadlock: thread"), "{what}: {text}");
         assert!(text.contains(&format!("in `sit_left` for {left}, which thread")), "{what}: {text}");
         assert!(text.contains(&format!("in `sit_right` for {right}, which thread")), "{what}: {text}");
         assert_eq!(json[0]["deadlocks"][0].as_array().map(Vec::len), Some(2), "{what}");
     }
-    let (result, json) = ended(directory.path(), "glibc", "contended", "signals");
+    let (result, json) = ended(directory.path(), "glibc", "contended", ("signals", 2));
     let text = flat(&result.stderr);
     assert!(!text.contains("Deadlock"), "{text}");
     assert_eq!(json[0]["deadlocks"].as_array().map(Vec::len), Some(0));
@@ -113,7 +134,7 @@ fn trying_for_a_semaphore_is_waiting() {
 fn a_signal_that_never_comes() {
     let directory = tempfile::tempdir().expect("a directory");
     for locks in ["glibc", "spinpark"] {
-        let (result, json) = ended(directory.path(), locks, "contended", "lost");
+        let (result, json) = ended(directory.path(), locks, "contended", ("lost", 1));
         let text = flat(&result.stderr);
         assert!(text.contains("No thread waited for a pthread lock"), "{text}");
         assert!(
@@ -153,6 +174,6 @@ fn all_recordings_of_a_process() {
         &format!("Recording 1 of 2 of process {pid}"),
         &format!("Recording 2 of 2 of process {pid}"),
     ]);
-    let page = std::fs::read_to_string(directory.path().join("two.html")).expect("a page");
+    let page = fs::read_to_string(directory.path().join("two.html")).expect("a page");
     assert!(page.contains("recording 1") && page.contains("recording 2"));
 }

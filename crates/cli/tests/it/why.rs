@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -22,6 +23,7 @@ impl Hanging {
         let mut line = String::new();
         BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
         assert_eq!(line, "ready\n");
+        until_asleep(child.id());
         Self(child)
     }
 
@@ -59,6 +61,29 @@ impl Drop for Hanging {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Waits until the first thread of a process sleeps, which it does after it has said that it is ready: it may lose its CPU
+/// in between.
+pub(crate) fn until_asleep(pid: u32) {
+    let stat = format!("/proc/{pid}/stat");
+    let is_asleep = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'));
+    while !is_asleep(fs::read_to_string(&stat).expect("it runs")) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until no more threads of a process than this are awake: a stop by a debugger ends their calls, into which they go
+/// back when they have a CPU.
+pub(crate) fn until_at_rest(pid: u32, awake: usize) {
+    let is_asleep = |task: &fs::DirEntry| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'))
+    };
+    let tasks = || fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    while tasks().filter(|task| !is_asleep(task)).count() > awake {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -204,8 +229,6 @@ fn the_process_does_not_notice() {
         let status = fs::read_to_string(format!("/proc/{}/status", hanging.0.id())).expect("it runs");
         status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect::<Vec<_>>()
     };
-    // Only then its first thread is sure to sleep.
-    hanging.why().succeeds(&["Threads"]);
     let before = switches();
     for _ in 0..3 {
         hanging.why().succeeds(&["No thread waits for a lock"]);
@@ -271,6 +294,7 @@ fn threads_that_are_stopped_for_a_moment() {
     let pid = hanging.0.id().to_string();
     let stop = |pid: &str| said(spinpark(["why", "--stop"]).arg(pid));
     for _ in 0..5 {
+        until_at_rest(hanging.0.id(), 1);
         let why = stop(&pid);
         why.succeeds(&[
             "It was stopped for",

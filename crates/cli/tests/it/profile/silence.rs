@@ -104,11 +104,11 @@ fn threads_that_run_or_wait_for_io() {
         let report = report(directory.path(), &[program.to_str().expect("a path"), how]);
         says(
             &report,
-            &[
-                "No thread waited for a pthread lock: these are not what makes this program slow. Its threads",
-                did,
-            ],
+            &["No thread waited for a pthread lock: these are not what makes this program slow. Its threads"],
         );
+        // On a busy machine that may be nearly all that they did.
+        let headline = headline(&report);
+        assert!(headline.contains(did) || headline.contains("waited for a CPU"), "no `{did}` in {headline}");
         let json = said(&mut recording(directory.path(), ["report", "kept", "--json"]));
         let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
         let observed = &json[0]["observed"];

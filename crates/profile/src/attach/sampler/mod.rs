@@ -254,6 +254,10 @@ impl Sampler {
             return Some(end);
         }
         self.known.read_python(&self.target, &mut self.symbols, &[]);
+        if is_first {
+            // What is before the first one is no time of the sample: nothing is known of it.
+            self.begun = Instant::now();
+        }
         let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let passed = now.saturating_sub(self.at);
         // Those that wait for locks: which may have other holders, though their waiters have not run.
