@@ -6,8 +6,11 @@
 #
 # --rebuild also builds the command again, from a copy of the last commit in another directory, for the same bytes.
 #
+# The command's packages are tried in systems without a compiler. Those of the C and C++ library are tried in systems with compilers,
+# pkg-config and CMake: programs are compiled and linked in all ways that docs/c.md names, and run.
+#
 # Needs root, mmdebstrap, lintian and rpm, zsh and fish. The root file systems are kept as archives (target/dist/roots, 0.15 GB
-# each).
+# each, with compilers 0.5 GB).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,21 +48,20 @@ check() { # NAME COMMAND…
     fi
 }
 
-make_root() { # RELEASE
-    local archive=$work/roots/$1.tar
-    [[ -e $archive ]] && return
-    mkdir -p "$work/roots"
-    mmdebstrap --quiet --variant=minbase --include=man-db "$1" "$archive.new" "$(ci/mirror.sh)"
-    mv "$archive.new" "$archive"
-}
-
-unpack_root() { # RELEASE: a fresh one, in $root
+compilers=gcc,g++,libc6-dev,pkg-config,cmake,make
+fresh_root() { # RELEASE PACKAGES: a fresh one with these packages, in $root
+    local archive=$work/roots/$1-$2.tar
+    if [[ ! -e $archive ]]; then
+        mkdir -p "$work/roots"
+        mmdebstrap --quiet --variant=minbase --include="$2" "$1" "$archive.new" "$(ci/mirror.sh)"
+        mv "$archive.new" "$archive"
+    fi
     root=$scratch/root
     rm -rf --one-file-system "$root"
     mkdir -p "$root"
-    tar --extract --directory "$root" --file "$work/roots/$1.tar"
+    tar --extract --directory "$root" --file "$archive"
     mkdir "$root/test"
-    cp "$scratch/waits" ci/dist/use.sh "$packages"/*.{deb,rpm,tar.gz} "$root/test"
+    cp -r "$scratch/waits" ci/dist/use.sh ci/dist/use-c.sh crates/c/tests/programs "$packages"/*.{deb,rpm,tar.gz} "$root/test"
 }
 
 inside() { # COMMAND…: with /proc, /dev and /tmp of its own, which go away with it, as do processes
@@ -82,15 +84,23 @@ use() { # PREFIX ZSH-DIRECTORY: as root, and as a user without a home directory
         inside setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent /test/use.sh "$1" "$2" /test/waits
 }
 
-deb_installs() {
-    inside sh -c 'dpkg --install /test/*.deb' && inside dpkg --verify spinpark
+use_c() { # PREFIX LIBDIR
+    inside /test/use-c.sh "$1" "$2" /test/programs
+}
+
+deb_installs() { # PACKAGE…
+    inside sh -c 'for package; do set -- "$@" /test/"$package"_*.deb; shift; done; dpkg --install "$@"' sh "$@" && inside dpkg --verify "$@"
 }
 # No package of Debian is known to rpm there: its requirements are looked up as libraries.
 rpm_inside() { rpm --root "$root" --dbpath /test/rpmdb "$@"; }
-rpm_installs() { rpm_inside --install --nodeps "$packages"/*.rpm && rpm_inside --verify --nodeps spinpark; }
-rpm_requires_are_there() {
+rpm_installs() { # PACKAGE…
+    local package files=()
+    for package; do files+=("$packages/$package"-[0-9]*.rpm); done
+    rpm_inside --install --nodeps "${files[@]}" && rpm_inside --verify --nodeps "$@"
+}
+rpm_requires_are_there() { # FILE…
     local name
-    rpm -qp --requires "$packages"/*.rpm | sed -n 's/^\(l[^(]*\.so[^(]*\)().*/\1/p' | sort -u | while read -r name; do
+    rpm -qp --requires "$@" | sed -n 's/^\(l[^(]*\.so[^(]*\)().*/\1/p' | sort -u | while read -r name; do
         inside /sbin/ldconfig -p | grep -q "$name" || {
             echo "$name is not there"
             return 1
@@ -102,17 +112,16 @@ tarball_installs() { # PREFIX
 }
 
 test_release() { # RELEASE
-    make_root "$1"
-    unpack_root "$1"
-    local name
+    fresh_root "$1" man-db
+    local name prefix
     name="$1 (glibc $(inside ldd --version | sed -n '1s/.* //p'))"
     listing > "$scratch/before"
-    check "$name, .deb: installs" deb_installs
+    check "$name, .deb: installs" deb_installs spinpark
     check "$name, .deb: works" use /usr vendor-completions
     check "$name, .deb: is removed" inside dpkg --purge spinpark
     check "$name, .deb: nothing is left" is_as_before
-    check "$name, .rpm: what it requires is there" rpm_requires_are_there
-    check "$name, .rpm: installs" rpm_installs
+    check "$name, .rpm: what it requires is there" rpm_requires_are_there "$packages"/{spinpark,libspinpark}-[0-9]*.rpm
+    check "$name, .rpm: installs" rpm_installs spinpark
     check "$name, .rpm: works" use /usr site-functions
     check "$name, .rpm: is removed" rpm_inside --erase spinpark
     check "$name, .rpm: nothing is left" is_as_before
@@ -122,19 +131,44 @@ test_release() { # RELEASE
         check "$name, tarball, in $prefix: is removed" inside "$prefix/lib/spinpark/uninstall.sh"
         check "$name, tarball, in $prefix: nothing is left" is_as_before
     done
+
+    fresh_root "$1" $compilers
+    listing > "$scratch/before"
+    check "$name, .deb of C and C++: installs" deb_installs "$library_package" libspinpark-dev
+    check "$name, .deb of C and C++: works" use_c /usr lib/x86_64-linux-gnu
+    check "$name, .deb of C and C++: is removed" inside dpkg --purge libspinpark-dev "$library_package"
+    check "$name, .deb of C and C++: nothing is left" is_as_before
+    check "$name, .rpm of C and C++: installs" rpm_installs libspinpark libspinpark-devel
+    check "$name, .rpm of C and C++: works" use_c /usr lib64
+    check "$name, .rpm of C and C++: is removed" rpm_inside --erase libspinpark-devel libspinpark
+    check "$name, .rpm of C and C++: nothing is left" is_as_before
+    for prefix in /opt/spinpark /usr/local; do
+        check "$name, tarball with compilers, in $prefix: installs, twice" tarball_installs "$prefix"
+        check "$name, tarball with compilers, in $prefix: C and C++ work" use_c "$prefix" lib
+        check "$name, tarball with compilers, in $prefix: is removed" inside "$prefix/lib/spinpark/uninstall.sh"
+        check "$name, tarball with compilers, in $prefix: nothing is left" is_as_before
+    done
 }
 
 lintian_has_no_errors() { lintian --fail-on error,warning --allow-root "$packages"/*.deb; }
 
-# All files are the same in the .deb, the .rpm and the tarball, but for where documentation and zsh's completions are.
+# All files are the same in the .debs, the .rpms and the tarball, but for where documentation, libraries and zsh's completions are.
 packages_agree() {
     mkdir "$scratch/deb" "$scratch/rpm" "$scratch/tar"
-    dpkg-deb --extract "$packages"/*.deb "$scratch/deb"
-    (cd "$scratch/rpm" && rpm2cpio "$packages"/*.rpm | cpio --extract --make-directories --quiet)
+    local package part
+    for package in "$packages"/*.deb; do
+        dpkg-deb --extract "$package" "$scratch/deb"
+    done
+    for package in "$packages"/*.rpm; do
+        (cd "$scratch/rpm" && rpm2cpio "$package" | cpio --extract --make-directories --quiet)
+    done
     tar --extract --directory "$scratch/tar" --strip-components=1 --file "$packages"/*.tar.gz
-    local part
-    for part in bin lib/spinpark/libspinpark_{preload,profiler}.so share/{man,bash-completion,fish}; do
+    for part in bin include lib/spinpark/libspinpark_{preload,profiler}.so share/{man,bash-completion,fish}; do
         diff -r "$scratch/deb/usr/$part" "$scratch/rpm/usr/$part" && diff -r "$scratch/deb/usr/$part" "$scratch/tar/$part" || return
+    done
+    for part in libspinpark.{a,so,so.0} cmake/spinpark/spinpark-config-version.cmake; do
+        diff "$scratch/deb/usr/lib/x86_64-linux-gnu/$part" "$scratch/rpm/usr/lib64/$part" &&
+            diff "$scratch/deb/usr/lib/x86_64-linux-gnu/$part" "$scratch/tar/lib/$part" || return
     done
 }
 
@@ -154,6 +188,8 @@ builds_the_same() {
         diff "$packages/SHA256SUMS" "$copy/target/dist/packages/SHA256SUMS"
 }
 
+library_package=$(basename "$packages"/libspinpark[0-9]*.deb)
+library_package=${library_package%%_*}
 "$work/cc" -O2 -g -pthread -o "$scratch/waits" crates/fixtures/programs/waits.c
 check "checksums" sh -c 'cd "$0" && sha256sum --check --quiet SHA256SUMS' "$packages"
 check "lintian has no errors" lintian_has_no_errors

@@ -4,7 +4,7 @@
 #
 #   ci/glibc-matrix.sh [RELEASE…]          bullseye (glibc 2.31), bookworm (2.36), trixie (2.41) and sid, unless named
 #
-# Needs root and debootstrap. The root file systems are kept (SPINPARK_MATRIX_DIR, 0.5 GB each). SPINPARK_PRELOAD and
+# Needs root and mmdebstrap. The root file systems are kept (SPINPARK_MATRIX_DIR, 0.5 GB each). SPINPARK_PRELOAD and
 # SPINPARK_PROFILER name libraries that are there already; SPINPARK_MATRIX_ONLY, a regular expression, names programs. What
 # fails on a release's own locks is named, and no failure here: older releases have bugs that the programs find.
 set -euo pipefail
@@ -20,7 +20,7 @@ skip() {
     exit 0
 }
 ((EUID == 0)) || skip "not root"
-command -v debootstrap > /dev/null || skip "debootstrap is not installed"
+command -v mmdebstrap > /dev/null || skip "mmdebstrap is not installed"
 command -v unshare > /dev/null || skip "unshare (util-linux) is not installed"
 
 mirror=$(ci/mirror.sh)
@@ -41,7 +41,9 @@ make_root() { # RELEASE: makes it, if it is not there
     [[ -e $root/.spinpark-complete ]] && return
     rm -rf --one-file-system "$root"
     mkdir -p "$root"
-    debootstrap --variant=minbase --include=gcc,libc6-dev "$1" "$root" "$mirror" > "$root.log" 2>&1 || return
+    # A mirror's copy of sid may be older than a week.
+    mmdebstrap --variant=minbase --include=gcc,libc6-dev --hook-dir=/usr/share/mmdebstrap/hooks/maybe-merged-usr \
+        --aptopt='Acquire::Check-Valid-Until "false"' "$1" "$root" "$mirror" > "$root.log" 2>&1 || return
     touch "$root/.spinpark-complete"
 }
 

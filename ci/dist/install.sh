@@ -43,10 +43,10 @@ prefix=$(cd "$prefix" && pwd -P)
 # What is installed, relative to the prefix; a directory after those that it is in, and only if it is not there yet.
 list=lib/spinpark/installed
 cd "$from"
-directories=$(find bin lib share -type d | LC_ALL=C sort | while IFS= read -r directory; do
+directories=$(find bin include lib share -type d | LC_ALL=C sort | while IFS= read -r directory; do
     [ -d "$prefix/$directory" ] || echo "$directory"
 done)
-files=$(find bin lib share -type f | LC_ALL=C sort)
+files=$(find bin include lib share ! -type d | LC_ALL=C sort)
 for directory in $directories; do
     mkdir -m 755 "$prefix/$directory"
 done
@@ -58,8 +58,8 @@ for file in $files; do
     mode=644
     [ ! -x "$file" ] || mode=755
     rm -f "$prefix/$file"
-    cp "$file" "$prefix/$file"
-    chmod $mode "$prefix/$file"
+    cp -P "$file" "$prefix/$file"
+    [ -L "$file" ] || chmod $mode "$prefix/$file"
 done
 
 echo "Installed $prefix/bin/spinpark. To remove it: $prefix/lib/spinpark/uninstall.sh"

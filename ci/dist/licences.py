@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the licences of the Rust crates that are linked into the command and its libraries, with their texts, and those of Rust's
-standard library. Fails if a crate comes without a text.
+"""Prints the licences of the Rust crates that are linked into what is packed, with their texts, and those of Rust's standard library.
+The arguments are our crates that are in the package. Fails if a crate comes without a text.
 
 The texts are the files that each crate is published with: a tool that knows licences by name would lose their copyright lines.
 """
@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-LINKED = ("spinpark-cli", "spinpark-pthread", "spinpark-recorder-preload")
 TARGET = "x86_64-unknown-linux-gnu"
 FILE = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.IGNORECASE)
 
@@ -26,7 +25,7 @@ def linked_crates() -> list[dict]:
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     found: set[str] = set()
-    todo = [id for id, package in packages.items() if package["name"] in LINKED]
+    todo = [id for id, package in packages.items() if package["name"] in sys.argv[1:]]
     while todo:
         id = todo.pop()
         if id not in found:
@@ -63,7 +62,7 @@ def main() -> None:
             crates_of.setdefault(key, []).append(name)
     if without:
         sys.exit(f"no licence text is published with {', '.join(without)}")
-    print("The spinpark command and its libraries have code of these Rust crates; the texts of their licences follow.\n")
+    print("This package has code of these Rust crates; the texts of their licences follow.\n")
     print(*lines, sep="\n")
     for key, crates in sorted(crates_of.items(), key=lambda item: (item[1], item[0])):
         print(f"\n{'=' * 80}\n{', '.join(dict.fromkeys(crates))}\n{'=' * 80}\n\n{text_of[key]}")

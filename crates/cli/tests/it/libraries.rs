@@ -9,6 +9,7 @@ use assert_cmd::cargo::cargo_bin;
 use tempfile::TempDir;
 
 use spinpark_fixtures::command::{program, said};
+use spinpark_fixtures::compile_c;
 
 const DROP_IN: &str = "libspinpark_preload.so";
 
@@ -243,6 +244,59 @@ fn no_place_at_all() {
         125,
         &["no directory is fit for libspinpark_preload.so", "spinpark libraries --to", "SPINPARK_PRELOAD"],
     );
+}
+
+/// One user starts programs, while another one puts directories and links with the expected names and a library of its own where
+/// the first one's are to be: no program loads it.
+#[test]
+fn another_user_who_is_as_fast() {
+    let moved = Moved::new();
+    copy(compile_c("squatter.c", &[]), &moved.path("prefix/bin/squatter"));
+    copy(compile_c("foreign.c", &["-shared", "-fPIC"]), &moved.path("prefix/bin/foreign.so"));
+    let Some(result) = moved.with_mounts(
+        r#"
+        mount --bind "$(dirname "$0")" /mnt
+        for place in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 none "$place"; done
+        mount -t tmpfs none /run
+        mkdir /run/control /run/victim /run/attacker
+        chown 65533 /run/victim && chown 65534 /run/control /run/attacker && chmod 700 /run/victim
+        as_user() { user=$1; shift; setpriv --reuid="$user" --regid="$user" --clear-groups env TMPDIR=/tmp HOME=/nonexistent "$@"; }
+        # A program that was started so says whose library it has, and whether that is the right one.
+        says='echo "$(stat -Lc %u "$LD_PRELOAD") $(cmp "$LD_PRELOAD" "$EXPECTED" && echo same)"'
+        as_user 65533 /mnt/spinpark libraries --to /run/victim/expected > /dev/null
+        chmod 755 /run/victim
+        echo "unguarded: $(as_user 65533 LD_PRELOAD=/mnt/foreign.so true)"
+
+        # What the other user has to know.
+        path=$(as_user 65533 /mnt/spinpark run -- sh -c 'echo "$LD_PRELOAD"')
+        version=$(basename "$(dirname "$path")")
+        rm -r /tmp/spinpark-65533
+        as_user 65534 sh -ec "mkdir -p /run/attacker/tree/$version; chmod 700 /run/attacker/tree/$version
+            for name in preload profiler; do cp /mnt/foreign.so /run/attacker/tree/$version/libspinpark_\$name.so; done"
+        # A directory of the victim that would do.
+        as_user 65533 mkdir -m 700 -p /run/victim/own
+        as_user 65534 /mnt/squatter /run/control/end spinpark-65533 /run/attacker/tree /run/victim/own /tmp /var/tmp /dev/shm &
+        trap 'touch /run/control/end' EXIT
+        until [ -e /run/control/end.began ]; do kill -0 $! || exit 1; sleep 0.05; done
+
+        for start in $(seq 40); do
+            as_user 65533 EXPECTED=/run/victim/expected/libspinpark_preload.so /mnt/spinpark run -- sh -c "$says"
+            as_user 65533 sh -c 'rm -rf /tmp/spinpark-65533 /var/tmp/spinpark-65533 /dev/shm/spinpark-65533' 2> /dev/null || true
+        done
+        for start in $(seq 5); do
+            as_user 65533 EXPECTED=/run/victim/expected/libspinpark_profiler.so \
+                /mnt/spinpark profile --output "/run/victim/$start" -- sh -c "$says" 2> /run/control/report || cat /run/control/report
+            as_user 65533 sh -c 'rm -rf /tmp/spinpark-65533 /var/tmp/spinpark-65533 /dev/shm/spinpark-65533' 2> /dev/null || true
+        done
+        kill -0 $!
+        touch /run/control/end
+        wait $!
+        "#,
+    ) else {
+        return;
+    };
+    let expected = format!("unguarded: another user's code runs\n{}", "65533 same\n".repeat(45));
+    assert!(result.code == Some(0) && result.stdout.as_str() == expected, "{result:?}");
 }
 
 /// The loader replaces `$LIB` in `LD_PRELOAD`, and has no quotes: such places are passed over.
