@@ -53,7 +53,7 @@ fresh_root() { # RELEASE PACKAGES: a fresh one with these packages, in $root
     local archive=$work/roots/$1-$2.tar
     if [[ ! -e $archive ]]; then
         mkdir -p "$work/roots"
-        mmdebstrap --quiet --variant=minbase --include="$2" "$1" "$archive.new" "$(ci/mirror.sh)"
+        mmdebstrap --quiet --format=tar --variant=minbase --include="$2" "$1" "$archive.new" "$(ci/mirror.sh)"
         mv "$archive.new" "$archive"
     fi
     root=$scratch/root

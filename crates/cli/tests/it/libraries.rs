@@ -246,8 +246,8 @@ fn no_place_at_all() {
     );
 }
 
-/// One user starts programs, while another one puts directories and links with the expected names and a library of its own where
-/// the first one's are to be: no program loads it.
+/// One user starts programs, while another one puts directories and links of the expected names, with a
+/// library of its own, where the first one's are to be: no program loads it.
 #[test]
 fn another_user_who_is_as_fast() {
     let moved = Moved::new();
@@ -255,6 +255,7 @@ fn another_user_who_is_as_fast() {
     copy(compile_c("foreign.c", &["-shared", "-fPIC"]), &moved.path("prefix/bin/foreign.so"));
     let Some(result) = moved.with_mounts(
         r#"
+        chmod 755 "$(dirname "$0")"/*
         mount --bind "$(dirname "$0")" /mnt
         for place in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 none "$place"; done
         mount -t tmpfs none /run
