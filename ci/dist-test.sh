@@ -133,6 +133,8 @@ test_release() { # RELEASE
     done
 
     fresh_root "$1" $compilers
+    # Each distribution with rpm has it.
+    mkdir -p "$root/usr/lib64"
     listing > "$scratch/before"
     check "$name, .deb of C and C++: installs" deb_installs "$library_package" libspinpark-dev
     check "$name, .deb of C and C++: works" use_c /usr lib/x86_64-linux-gnu
