@@ -29,7 +29,10 @@ runs() { # PROGRAM
     [ "$("./$1")" = "all good" ] || fail "$1 does not run"
 }
 uses_shared() { # PROGRAM
-    ldd "./$1" | grep -q "libspinpark\.so\.0 => $lib/" || fail "$1 does not use the library in $lib: $(ldd "./$1")"
+    used=$(ldd "./$1" | sed -n 's/.*libspinpark\.so\.0 => \([^ ]*\) .*/\1/p')
+    # /lib may be a link to /usr/lib.
+    [ "$(readlink -f "$used")" = "$(readlink -f "$lib/libspinpark.so.0")" ] ||
+        fail "$1 does not use the library in $lib: $(ldd "./$1")"
 }
 
 version=$(awk '/^#define SPINPARK_VERSION_/ { printf "%s%s", dot, $3; dot = "." }' "$prefix/include/spinpark.h")
