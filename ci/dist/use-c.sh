@@ -21,7 +21,7 @@ case $lib in
 *)
     export PKG_CONFIG_PATH="$lib/pkgconfig"
     path=-Wl,-rpath,$lib
-    found=-Dspinpark_DIR=$lib/cmake/spinpark
+    found="-Dspinpark_DIR=$lib/cmake/spinpark -DCMAKE_EXE_LINKER_FLAGS=$path"
     ;;
 esac
 
@@ -51,7 +51,7 @@ for program in c cpp; do
 done
 runs static
 
-# shellcheck disable=SC2086 # one word or none
+# shellcheck disable=SC2086 # words
 cmake -S "$programs/cmake" -B build $found > output || fail "CMake: $(cat output)"
 cmake --build build > output || fail "CMake: $(cat output)"
 uses_shared build/shared
