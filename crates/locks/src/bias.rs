@@ -19,7 +19,7 @@
 //! | 1                   | no name         | being enabled, or being revoked: by the holder of the queue lock           |
 //!
 //! No name: 0; `PRIVATE`, once it is known that no other process has the lock's memory; or `NEVER`, if one
-//! may, or that cannot be found out: then the bias is not enabled. (A lock may lie in shared memory although
+//! may, or that cannot be found out, or the lock is to have none: then the bias is not enabled. (A lock may lie in shared memory although
 //! its attributes do not say so.) Nor is it once a thread has released another's read lock: each time, the
 //! slot of that one stays taken.
 //!
@@ -88,7 +88,7 @@ use crate::word::{self, UNIT};
 
 /// In `table`: the lock is this process' alone. (No table is at the address that these would name.)
 const PRIVATE: u32 = 1;
-/// In `table`: there is no bias, as the lock may be another process', too.
+/// In `table`: there is no bias, as the lock may be another process', too, or is to have none.
 const NEVER: u32 = 2;
 
 /// What comes after a bias that is revoked.
@@ -111,6 +111,9 @@ pub struct ReaderBias<P: Platform> {
 }
 
 impl<P: Platform> ReaderBias<P> {
+    /// What `table` begins with in a lock that is to have no bias, in the place of 0.
+    pub const NEVER: u32 = NEVER;
+
     /// A revoked bias from two zeros, for `const` initialisers.
     pub const fn from_parts(table: P::AtomicU32, reads: P::AtomicU32) -> Self {
         Self { table, reads }

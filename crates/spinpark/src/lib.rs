@@ -47,6 +47,8 @@
 //! |                    |                                        | the wake-up to the release of the mutex                 |
 //! | [`Once`]           | the thread that runs its closure       | as `Mutex`                                              |
 //!
+//! [`policy`] has mutexes and read-write locks with a fixed policy, for locks that are better off with one.
+//!
 //! # Guarantees
 //!
 //! *Ordering*: acquiring has Acquire semantics, releasing Release. *Fairness*: a running thread may take a

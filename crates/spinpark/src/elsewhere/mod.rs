@@ -4,6 +4,7 @@
 #[cfg(not(feature = "portable"))]
 compile_error!("spinpark's own locks are for Linux on x86-64 and aarch64: enable its feature `portable`");
 
+pub mod policy;
 pub mod profile;
 
 pub use parking_lot::{

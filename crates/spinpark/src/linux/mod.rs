@@ -5,6 +5,7 @@ mod deadline;
 mod fair_mutex;
 mod mutex;
 mod once;
+pub mod policy;
 pub mod profile;
 mod raw_mutex;
 mod raw_rwlock;

@@ -1,4 +1,4 @@
-//! [`RawRwLock`]: the read-write lock as `lock_api` wants it.
+//! [`RawRwLockWith`]: the read-write lock as `lock_api` wants it.
 
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
@@ -9,17 +9,21 @@ use spinpark_locks::{self as locks, LockCore, ReaderBias};
 use crate::linux::deadline;
 use crate::linux::slow;
 use crate::linux::slow_rwlock::{self as contended, Mode, READERS};
+use crate::policy::{Learned, Policy};
 
 /// The read-write lock without data: what [`RwLock`](crate::RwLock) and its guards are built on.
+pub type RawRwLock = RawRwLockWith<Learned>;
+
+/// The read-write lock without data, with a policy: what [`RwLockWith`](crate::policy::RwLockWith) is built on.
 #[repr(transparent)]
-pub struct RawRwLock(pub(crate) locks::RawRwLock<Linux>);
+pub struct RawRwLockWith<P: Policy>(pub(crate) locks::RawRwLock<Linux, P::Locks>);
 
 // SAFETY: a writer is alone, and readers exclude writers (`spinpark-locks`' contract).
-unsafe impl lock_api::RawRwLock for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLock for RawRwLockWith<P> {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api's constructor
     const INIT: Self = Self(locks::RawRwLock::from_parts(
-        LockCore::from_queue(crate::linux::empty_queue()),
-        ReaderBias::from_parts(AtomicU32::new(0), AtomicU32::new(0)),
+        LockCore::with_policy(crate::linux::empty_queue()),
+        ReaderBias::from_parts(AtomicU32::new(P::BIAS), AtomicU32::new(0)),
     ));
 
     // A read lock is remembered by its thread, which must be the one that releases it.
@@ -42,7 +46,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     unsafe fn unlock_shared(&self) {
         if !self.0.unlock_read_uncontended() {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(&self.0, None, contended::unlock_read) };
+            unsafe { slow::slow(&self.0, None, contended::unlock_read::<P::Locks>) };
         }
     }
 
@@ -63,7 +67,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     unsafe fn unlock_exclusive(&self) {
         if !self.0.unlock_write_uncontended() {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(&self.0, None, contended::unlock_write) };
+            unsafe { slow::slow(&self.0, None, contended::unlock_write::<P::Locks>) };
         }
     }
 
@@ -79,13 +83,13 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 }
 
 // SAFETY: these release as their namesakes do, to a chosen waiter.
-unsafe impl lock_api::RawRwLockFair for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockFair for RawRwLockWith<P> {
     unsafe fn unlock_shared_fair(&self) {
         if slow::watcher().is_none() {
             self.0.unlock_read_fair();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(&self.0, None, contended::unlock_read_fair) };
+            unsafe { slow::slow(&self.0, None, contended::unlock_read_fair::<P::Locks>) };
         }
     }
 
@@ -94,13 +98,13 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
             self.0.unlock_write_fair();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(&self.0, None, contended::unlock_write_fair) };
+            unsafe { slow::slow(&self.0, None, contended::unlock_write_fair::<P::Locks>) };
         }
     }
 }
 
 // SAFETY: on `true` the lock is held as after the untimed form.
-unsafe impl lock_api::RawRwLockTimed for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockTimed for RawRwLockWith<P> {
     type Duration = Duration;
     type Instant = Instant;
 
@@ -126,7 +130,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 }
 
 // SAFETY: a recursive reader is a reader.
-unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockRecursive for RawRwLockWith<P> {
     fn lock_shared_recursive(&self) {
         if !self.0.read_recursive_at_once() {
             contended::acquire(&self.0, Mode::ReadAgain, None);
@@ -140,7 +144,7 @@ unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
 }
 
 // SAFETY: a recursive reader is a reader.
-unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockRecursiveTimed for RawRwLockWith<P> {
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
         self.0.read_recursive_at_once()
             || contended::acquire(&self.0, Mode::ReadAgain, Some(deadline::after(timeout)))
@@ -153,19 +157,19 @@ unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
 }
 
 // SAFETY: the write lock turns into a read lock without being free in between.
-unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockDowngrade for RawRwLockWith<P> {
     unsafe fn downgrade(&self) {
         if slow::watcher().is_none() {
             self.0.downgrade();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(&self.0, None, contended::downgrade) };
+            unsafe { slow::slow(&self.0, None, contended::downgrade::<P::Locks>) };
         }
     }
 }
 
 // SAFETY: one upgradable holder at a time, which excludes writers, and becomes one only without readers.
-unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockUpgrade for RawRwLockWith<P> {
     fn lock_upgradable(&self) {
         if !self.0.upgradable_at_once() {
             contended::acquire(&self.0, Mode::Upgradable, None);
@@ -192,14 +196,14 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
 }
 
 // SAFETY: releases as `unlock_upgradable` does.
-unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockUpgradeFair for RawRwLockWith<P> {
     unsafe fn unlock_upgradable_fair(&self) {
         self.0.unlock_upgradable_fair();
     }
 }
 
 // SAFETY: the lock is not free in between.
-unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockUpgradeDowngrade for RawRwLockWith<P> {
     unsafe fn downgrade_upgradable(&self) {
         self.0.downgrade_upgradable();
     }
@@ -209,13 +213,13 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
             self.0.downgrade_to_upgradable();
         } else {
             // SAFETY: for a read-write lock.
-            unsafe { slow::slow(&self.0, None, contended::downgrade_to_upgradable) };
+            unsafe { slow::slow(&self.0, None, contended::downgrade_to_upgradable::<P::Locks>) };
         }
     }
 }
 
 // SAFETY: on `true` the lock is held as after the untimed form; on `false` as before.
-unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
+unsafe impl<P: Policy> lock_api::RawRwLockUpgradeTimed for RawRwLockWith<P> {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
         self.0.upgradable_at_once()
             || contended::acquire(&self.0, Mode::Upgradable, Some(deadline::after(timeout)))

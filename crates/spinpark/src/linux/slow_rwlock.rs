@@ -1,7 +1,7 @@
 //! The slow paths of the read-write lock, one function each: see [`slow`](crate::slow).
 
 use spinpark_linux::Linux;
-use spinpark_locks::{Preference, RawRwLock};
+use spinpark_locks::{Policy, Preference, RawRwLock};
 use spinpark_platform::{Deadline, Threads};
 use spinpark_recorder::format::{Kind, Role};
 use spinpark_recorder::{LockCall, Site};
@@ -33,13 +33,17 @@ impl Mode {
 
 /// The rest of an acquisition that did not succeed at once.
 #[inline(always)]
-pub(crate) fn acquire(lock: &RawRwLock<Linux>, want: Mode, deadline: Option<Deadline>) -> bool {
+pub(crate) fn acquire<Q: Policy<Linux>>(
+    lock: &RawRwLock<Linux, Q>,
+    want: Mode,
+    deadline: Option<Deadline>,
+) -> bool {
     let path = match want {
-        Mode::Read => read,
-        Mode::ReadAgain => read_again,
-        Mode::Write => write,
-        Mode::Upgradable => upgradable,
-        Mode::Upgrade => upgrade_contended,
+        Mode::Read => read::<Q>,
+        Mode::ReadAgain => read_again::<Q>,
+        Mode::Write => write::<Q>,
+        Mode::Upgradable => upgradable::<Q>,
+        Mode::Upgrade => upgrade_contended::<Q>,
     };
     // SAFETY: for a read-write lock.
     unsafe { slow::slow(lock, deadline.as_ref(), path) }
@@ -47,25 +51,25 @@ pub(crate) fn acquire(lock: &RawRwLock<Linux>, want: Mode, deadline: Option<Dead
 
 /// From upgradable to alone.
 #[inline(always)]
-pub(crate) fn upgrade(lock: &RawRwLock<Linux>, deadline: Option<Deadline>) -> bool {
+pub(crate) fn upgrade<Q: Policy<Linux>>(lock: &RawRwLock<Linux, Q>, deadline: Option<Deadline>) -> bool {
     match slow::watcher() {
         None => lock.upgrade(deadline),
         Some(_) => acquire(lock, Mode::Upgrade, deadline),
     }
 }
 
-pub(crate) fn call(lock: &RawRwLock<Linux>, role: Role, site: Site) -> LockCall {
-    let address: *const RawRwLock<Linux> = lock;
+pub(crate) fn call<Q: Policy<Linux>>(lock: &RawRwLock<Linux, Q>, role: Role, site: Site) -> LockCall {
+    let address: *const RawRwLock<Linux, Q> = lock;
     LockCall { address: address as usize, role, kind: |_| Kind::RwLock, site }
 }
 
-struct Lock<'a> {
-    lock: &'a RawRwLock<Linux>,
+struct Lock<'a, Q: Policy<Linux>> {
+    lock: &'a RawRwLock<Linux, Q>,
     want: Mode,
     deadline: Option<Deadline>,
 }
 
-impl Acquisition for Lock<'_> {
+impl<Q: Policy<Linux>> Acquisition for Lock<'_, Q> {
     fn at_once(&self) -> bool {
         match self.want {
             Mode::Read => self.lock.try_read_simply(READERS),
@@ -106,9 +110,9 @@ impl Acquisition for Lock<'_> {
 /// Declares slow ways in.
 macro_rules! ways_in {
     ($($name:ident = $want:ident;)*) => {$(
-        unsafe extern "C" fn $name(lock: *const (), deadline: *const (), site: Site) -> bool {
+        unsafe extern "C" fn $name<Q: Policy<Linux>>(lock: *const (), deadline: *const (), site: Site) -> bool {
             // SAFETY: the caller's lock.
-            let lock = unsafe { &*lock.cast::<RawRwLock<Linux>>() };
+            let lock = unsafe { &*lock.cast::<RawRwLock<Linux, Q>>() };
             // SAFETY: the caller's deadline, or null.
             let deadline = unsafe { slow::deadline(deadline) };
             let acquisition = Lock { lock, want: Mode::$want, deadline };
@@ -131,9 +135,9 @@ ways_in! {
 /// Declares slow ways out, in a role.
 macro_rules! ways_out {
     ($($name:ident = $role:ident, $method:ident;)*) => {$(
-        pub(crate) unsafe extern "C" fn $name(lock: *const (), _: *const (), site: Site) -> bool {
+        pub(crate) unsafe extern "C" fn $name<Q: Policy<Linux>>(lock: *const (), _: *const (), site: Site) -> bool {
             // SAFETY: the caller's lock, until it is released.
-            let lock = unsafe { &*lock.cast::<RawRwLock<Linux>>() };
+            let lock = unsafe { &*lock.cast::<RawRwLock<Linux, Q>>() };
             match slow::watcher() {
                 None => lock.$method(),
                 Some(watcher) => (watcher.release)(&call(lock, Role::$role, site), &|| lock.$method()),

@@ -2,6 +2,7 @@
 
 mod as_parking_lot;
 mod pins;
+mod policy;
 mod rwlock_policy;
 mod size;
 mod unload;

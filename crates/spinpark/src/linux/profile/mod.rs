@@ -64,9 +64,10 @@ use std::path::{Path, PathBuf};
 
 use spinpark_recorder::Failure;
 
-use crate::linux::raw_mutex::{self, RawMutex};
-use crate::linux::raw_rwlock::RawRwLock;
+use crate::linux::raw_mutex::{self, RawMutex, RawMutexWith};
+use crate::linux::raw_rwlock::RawRwLockWith;
 use crate::linux::{condvar, slow_rwlock, Condvar, RawThreadId};
+use crate::policy::Policy;
 
 /// The environment variable that [`start_from_environment`] looks for.
 pub const VARIABLE: &str = "SPINPARK_PROFILE_DIR";
@@ -221,7 +222,7 @@ use spinpark_recorder::{LockCall, Site};
 #[allow(unused_imports)] // for the documentation
 use crate::linux::ReentrantMutex;
 
-impl<T: ?Sized> Lock for lock_api::Mutex<RawMutex, T> {
+impl<P: Policy, T: ?Sized> Lock for lock_api::Mutex<RawMutexWith<P>, T> {
     fn call(&self, site: Site) -> LockCall {
         // SAFETY: only its address is taken.
         raw_mutex::call(unsafe { self.raw() }, site)
@@ -235,7 +236,7 @@ impl<T: ?Sized> Lock for lock_api::ReentrantMutex<RawMutex, RawThreadId, T> {
     }
 }
 
-impl<T: ?Sized> Lock for lock_api::RwLock<RawRwLock, T> {
+impl<P: Policy, T: ?Sized> Lock for lock_api::RwLock<RawRwLockWith<P>, T> {
     fn call(&self, site: Site) -> LockCall {
         // SAFETY: only its address is taken.
         slow_rwlock::call(&unsafe { self.raw() }.0, Role::Write, site)
