@@ -39,7 +39,7 @@ impl Policy {
     /// Those of a mutex that differ from the default.
     pub(crate) const OF_MUTEX: [Self; 4] = [Self::Eager, Self::BackOff, Self::Park, Self::InOrder];
     /// Those of a read-write lock; without [`Policy::WritersFirst`], with which a reader that waits for another thread's
-    /// read waits for ever if a writer comes between: only who knows the program can choose that.
+    /// read waits for ever if a writer comes between: only who knows the program can ask for that.
     pub(crate) const OF_RWLOCK: [Self; 5] =
         [Self::Eager, Self::BackOff, Self::Park, Self::InOrder, Self::NoBias];
 

@@ -16,6 +16,7 @@ Examples:
   spinpark tune --metric cpu -- ./server-test    what costs less CPU time, and no more wall time?
   spinpark tune --lock cache_lock --rounds 20 -- ./server-test
   spinpark tune --metric-from-output 'tps: ([0-9.]+)' --higher-is-better -- ./load-test
+  spinpark tune --writers-first --lock table -- ./server-test    must writers of `table` be prompt?
   spinpark run --policy spinpark-policy.toml -- ./server-test    use what it has found
 
 One run is recorded, on spinpark's locks. Then each round runs the default, the default again, and each policy of each lock, in shuffled order. Of each lock, the best policy that is better than the default beyond the noise is measured again, in as many fresh rounds; only what is better there, too, is written. The policies are for this build of the program.";
@@ -41,6 +42,13 @@ pub(crate) struct Tune {
     /// Try this lock, by its name in the report; several times for several
     #[arg(long, value_name = "NAME", conflicts_with = "top")]
     pub(crate) lock: Vec<String>,
+
+    /// Try `writers-first`, too: only for programs in which no thread waits for another thread's read
+    ///
+    /// With it, readers do not join readers past a waiting writer. Where a thread that holds a lock waits for another
+    /// thread to read it, and a writer has come before, the three wait for ever.
+    #[arg(long)]
+    pub(crate) writers_first: bool,
 
     /// Write the policies to this file
     #[arg(short, long, value_name = "FILE", default_value = "spinpark-policy.toml")]

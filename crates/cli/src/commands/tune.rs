@@ -185,7 +185,9 @@ impl Tuning<'_> {
             .enumerate()
             .flat_map(|(at, subject)| {
                 let policies = if subject.is_rwlock { &Policy::OF_RWLOCK[..] } else { &Policy::OF_MUTEX[..] };
-                policies.iter().map(move |policy| vec![(at, *policy)])
+                let asked_for =
+                    (self.tune.writers_first && subject.is_rwlock).then_some(Policy::WritersFirst);
+                policies.iter().copied().chain(asked_for).map(move |policy| vec![(at, policy)])
             })
             .collect();
         (found.tried, found.end) =
