@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use spinpark_measure::rounds::looks::Looks;
 use spinpark_measure::rounds::sample::Metric;
 
 use super::{BaselineChoice, Compare, LocksChoice, Measuring};
 use crate::line::format::{self, TableOrJson};
-use crate::line::numbers::{THREADS, factor, whole};
+use crate::line::numbers::{ROUNDS, THREADS, factor, whole};
 use crate::line::units::percent;
 
 const GATE_EXAMPLES: &str = "\
@@ -24,7 +25,7 @@ Exit status:
   3    undecided: the measurement does not tell (with --strict: 1)
   130  interrupted
 
-Decided is what a 95 % interval and the noise measured beside it allow to say, so a noisy runner gives 3, not 1. In GitHub Actions, the verdict is an annotation, too.";
+Decided is what an interval that errs in 5 % of cases at most and the noise measured beside it allow to say, so a noisy runner gives 3, not 1. In GitHub Actions, the verdict is an annotation, too.";
 
 /// Fail a build if a measured bound does not hold, for continuous integration
 ///
@@ -64,6 +65,32 @@ pub(crate) struct GateOutputs {
     pub(crate) junit: Option<PathBuf>,
 }
 
+/// The most rounds that --rounds takes.
+const MOST_ROUNDS: usize = 100_000;
+
+/// How long is measured.
+#[derive(Debug, Args)]
+pub(crate) struct UntilDecided {
+    /// While it is undecided after --rounds, measure twice as many, up to this number [default: 4 times --rounds]
+    ///
+    /// Each look at the runs then has a wider interval, so that all looks together err as seldom as one.
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(ROUNDS, 40))]
+    most_rounds: Option<usize>,
+}
+
+impl UntilDecided {
+    /// The looks at a measurement that has `rounds` rounds at first.
+    pub(crate) fn looks(&self, rounds: usize) -> anyhow::Result<Looks> {
+        let most = self.most_rounds.unwrap_or_else(|| rounds.saturating_mul(4).min(MOST_ROUNDS));
+        if most < rounds {
+            anyhow::bail!(
+                "--most-rounds {most} is less than --rounds {rounds}\nGive both, or --rounds alone"
+            );
+        }
+        Ok(Looks::new(rounds, most))
+    }
+}
+
 /// A bound that is kept beside the sources.
 #[derive(Debug, Args)]
 pub(crate) struct Kept {
@@ -87,7 +114,7 @@ Examples:
       --against ./old -- ./new                                       the number that it prints
   spinpark gate compare --against ./old --junit gate.xml --json gate.json -- ./new
 
-It measures what `spinpark compare --against` does: each round runs the command of --against, the same again, and the program after `--`, in shuffled order. Worse is a change that its 95 % interval shows and that exceeds the noise.";
+It measures what `spinpark compare --against` does: each round runs the command of --against, the same again, and the program after `--`, in shuffled order. Worse is a change that its interval shows and that exceeds the noise. While it is undecided, more rounds are measured (--most-rounds).";
 
 /// Fail if a new build of a program is worse than the old one, beyond the noise
 #[derive(Debug, Args)]
@@ -99,7 +126,7 @@ pub(crate) struct GateCompare {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) against: OsString,
 
-    /// Accept a worsening up to this, if the whole 95 % interval is below it: 5%
+    /// Accept a worsening up to this, if the whole interval is below it: 5%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) at_most: Option<f64>,
 
@@ -113,6 +140,9 @@ pub(crate) struct GateCompare {
 
     #[command(flatten)]
     pub(crate) measuring: Measuring,
+
+    #[command(flatten)]
+    pub(crate) until: UntilDecided,
 
     #[command(flatten)]
     pub(crate) out: GateOutputs,
@@ -164,7 +194,7 @@ Examples:
       --higher-is-better -- ./server-test -t {threads}
   spinpark gate scaling --threads 1,2 --baseline scaling.json --worse-by 5% -- ./job -t {threads}
 
-Without a number that the program prints, wall time is measured: give it the same work at any number of threads. A round runs each number of threads once, and the first one twice, in shuffled order; the speed-up is the median over rounds, with a 95 % interval. The bound is for the last number of threads.";
+Without a number that the program prints, wall time is measured: give it the same work at any number of threads. A round runs each number of threads once, and the first one twice, in shuffled order; the speed-up is the median over rounds, with an interval. While it is undecided, more rounds are measured (--most-rounds). The bound is for the last number of threads.";
 
 /// Fail if a program does not become faster with more threads as it should
 #[derive(Debug, Args)]
@@ -183,6 +213,9 @@ pub(crate) struct GateScaling {
 
     #[command(flatten)]
     pub(crate) measuring: Measuring,
+
+    #[command(flatten)]
+    pub(crate) until: UntilDecided,
 
     #[command(flatten)]
     pub(crate) out: GateOutputs,

@@ -22,13 +22,14 @@ use spinpark_measure::report::json::{
 };
 use spinpark_measure::report::reading::{self, Header};
 use spinpark_measure::report::{Printed, compare_table};
-use spinpark_measure::rounds::compare::Comparison;
+use spinpark_measure::rounds::compare::{Comparison, Summary};
 use spinpark_measure::rounds::configuration::{Baseline, Configuration, Environments, Subject};
 use spinpark_measure::rounds::environment::Environment;
 use spinpark_measure::rounds::failure::RunError;
 use spinpark_measure::rounds::launch::{Around, Launcher, OwnNumber, Program};
+use spinpark_measure::rounds::looks::Looks;
 use spinpark_measure::rounds::machine::{Noise, Watch, own_peak_bytes};
-use spinpark_measure::rounds::measure::{End, Measurement, measure};
+use spinpark_measure::rounds::measure::{End, Measurement, Run, measure};
 use spinpark_measure::rounds::metric::OutputMetric;
 use spinpark_measure::rounds::sample::Metric;
 use spinpark_measure::rounds::warnings::{self, Warning};
@@ -62,12 +63,20 @@ struct Measured {
 /// Checks the request, measures, reports.
 pub(crate) fn run(compare: &Compare) -> anyhow::Result<ExitCode> {
     let json = open(&compare.out.json)?;
-    let compared = Compared::new(compare, Say::apart_from(&[&compare.out.json]), None)?;
+    let compared = Compared::new(compare, Say::apart_from(&[&compare.out.json]), None, None)?;
     compared.print();
     if let Some(json) = json.filter(|_| compared.has_runs()) {
         json.write(&compared.document())?;
     }
     compared.end()
+}
+
+/// How long is measured.
+pub(crate) struct Until<'a> {
+    /// When the runs are looked at.
+    pub(crate) looks: &'a Looks,
+    /// Whether no more are needed.
+    pub(crate) is_decided: &'a dyn Fn(&Summary, &Printed) -> bool,
 }
 
 /// A comparison that was measured, and what follows from it.
@@ -87,16 +96,31 @@ pub(crate) struct Compared {
 
 impl Compared {
     /// Checks the request, measures and compares. The comparison is about the metric `about`, or the program's own
-    /// number, or wall time.
-    pub(crate) fn new(compare: &Compare, say: Say, about: Option<Metric>) -> anyhow::Result<Self> {
+    /// number, or wall time. With `until`, more rounds are measured while it is not decided.
+    pub(crate) fn new(
+        compare: &Compare,
+        say: Say,
+        about: Option<Metric>,
+        until: Option<Until<'_>>,
+    ) -> anyhow::Result<Self> {
         let request = Request::new(compare, say)?;
         let session = Session::start(compare.measuring.seed)?;
-        let (measured, cleaned) = measure_around(&request, &session)?;
-        // Taken before the statistics, which need memory of their own.
-        let memory_floor = own_peak_bytes();
         let mut metrics = metrics(!matches!(request.number, OwnNumber::None));
         metrics.sort_by_key(|metric| about.is_some_and(|about| *metric != about));
-        let comparison = Comparison::new(&measured.measurement.runs, &metrics, session.seed);
+        let once = Looks::new(request.rounds, request.rounds);
+        let looks = until.as_ref().map_or(&once, |until| until.looks);
+        let comparison_of = |runs: &[Run], metrics: &[Metric]| {
+            Comparison::with_error(runs, metrics, session.seed, looks.error())
+        };
+        let is_decided = |runs: &[Run]| {
+            let judged = comparison_of(runs, &metrics[..1]);
+            let summary = judged.primary().zip(until.as_ref());
+            summary.is_none_or(|(summary, until)| (until.is_decided)(summary, &request.printed))
+        };
+        let (measured, cleaned) = measure_around(&request, &session, looks, &is_decided)?;
+        // Taken before the statistics, which need memory of their own.
+        let memory_floor = own_peak_bytes();
+        let comparison = comparison_of(&measured.measurement.runs, &metrics);
         let warnings = warnings_of(&request, &comparison, &measured);
         let waiting = measured.waiting.as_ref().and_then(sentence_on);
         Ok(Self { request, session, measured, comparison, warnings, waiting, memory_floor, cleaned })
@@ -136,7 +160,12 @@ impl Compared {
 }
 
 /// Measures, between the commands of --setup and --cleanup; and how the latter ended.
-fn measure_around(request: &Request, session: &Session) -> anyhow::Result<(Measured, Result<(), RunError>)> {
+fn measure_around(
+    request: &Request,
+    session: &Session,
+    looks: &Looks,
+    is_decided: &dyn Fn(&[Run]) -> bool,
+) -> anyhow::Result<(Measured, Result<(), RunError>)> {
     print_intro(request);
     if service::has_notify_socket() {
         note!(
@@ -154,7 +183,7 @@ fn measure_around(request: &Request, session: &Session) -> anyhow::Result<(Measu
     let measured = launcher
         .run_around("--setup")
         .map_err(anyhow::Error::from)
-        .and_then(|()| measure_all(request, session, &mut launcher));
+        .and_then(|()| measure_all(request, session, &mut launcher, looks, is_decided));
     let cleaned = launcher.clean_up();
     Ok((measured?, cleaned))
 }
@@ -188,6 +217,8 @@ fn measure_all(
     request: &Request,
     session: &Session,
     launcher: &mut Launcher<'_>,
+    looks: &Looks,
+    is_decided: &dyn Fn(&[Run]) -> bool,
 ) -> anyhow::Result<Measured> {
     let (mut prepared, notes) = match &request.against {
         Some(against) => prepare_programs(launcher, against.on_drop_in)?,
@@ -216,9 +247,26 @@ fn measure_all(
         0,
     );
     let watch = Watch::start();
-    let mut progress = Progress::new(request.rounds * 3, Some(prepared.estimate_s(request.rounds)));
     let subject = if request.against.is_some() { Subject::Programs } else { Subject::Locks };
-    let measurement = measure(subject, request.rounds, session.seed, launcher, &mut progress);
+    let mut measurement = Measurement { runs: Vec::new(), end: End::Complete };
+    for (part, rounds) in looks.parts().enumerate() {
+        if part > 0 && (!matches!(measurement.end, End::Complete) || is_decided(&measurement.runs)) {
+            break;
+        }
+        let expected_s = prepared.estimate_s(rounds).ceil();
+        if part > 0 {
+            let more = counted(rounds, "more round");
+            request.say.wrapped(&format!("Undecided so far: {more}, about {expected_s:.0} s."), 0);
+        }
+        let mut progress = Progress::new(rounds * 3, Some(expected_s));
+        measurement.add(measure(
+            subject,
+            rounds,
+            session.seed.wrapping_add(part as u64),
+            launcher,
+            &mut progress,
+        ));
+    }
     Ok(Measured {
         prepared,
         measurement,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::text::units::{change, percent};
 
-use super::{Goodness, Printed, Style, interval, metric_name, table, text, value, verdict_word};
+use super::{Goodness, Printed, Style, interval, interval_of, metric_name, table, text, value, verdict_word};
 use crate::rounds::compare::{Comparison, Summary};
 use crate::rounds::configuration::{Configuration, Subject};
 use crate::rounds::sample::Metric;
@@ -15,7 +15,8 @@ use crate::stats::verdict::Verdict;
 #[must_use]
 pub fn render(comparison: &Comparison, printed: &Printed, memory_floor: f64, style: Style) -> String {
     let [baseline, _, candidate] = comparison.subject.configurations().map(Configuration::name);
-    let header = ["median of runs", baseline, candidate, "change", "95 % interval", "noise", "verdict"];
+    let interval = interval_of(comparison.error);
+    let header = ["median of runs", baseline, candidate, "change", &interval, "noise", "verdict"];
     let mut rows = table(style, &header);
     for summary in &comparison.metrics {
         let invisible = summary.metric == Metric::Memory && is_below(summary, memory_floor);
@@ -135,7 +136,7 @@ mod tests {
     }
 
     fn said(metrics: Vec<Summary>, printed: &Printed) -> String {
-        let comparison = Comparison { subject: Subject::Locks, blocks: 10, metrics, run_s: 1.0 };
+        let comparison = Comparison { subject: Subject::Locks, blocks: 10, metrics, run_s: 1.0, error: 0.05 };
         conclusion(&comparison, printed, Style::PLAIN).unwrap().replace('\n', " ")
     }
 

@@ -50,6 +50,14 @@ pub fn value(metric: Metric, value: f64) -> String {
     }
 }
 
+/// The heading of intervals that miss in a share `error` of cases: `95 % interval`.
+#[must_use]
+pub fn interval_of(error: f64) -> String {
+    let percent = (1.0 - error) * 100.0;
+    let digits = usize::from((percent - percent.round()).abs() > 0.05);
+    format!("{percent:.digits$} % interval")
+}
+
 /// `[-22.1 %, -18.0 %]`.
 #[must_use]
 pub fn interval(ratio: &Ratio) -> String {

@@ -23,7 +23,7 @@ use comfy_table::{
 };
 
 pub use self::head::Head;
-pub use self::metric_text::{Goodness, Printed, interval, metric_name, value, verdict_word};
+pub use self::metric_text::{Goodness, Printed, interval, interval_of, metric_name, value, verdict_word};
 
 /// Each of them once, in the order in which they come: the rows or columns of a table.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::rounds::configuration::{Configuration, Subject};
 use crate::rounds::measure::Run;
 use crate::rounds::sample::{Metric, Sample};
-use crate::stats::bootstrap::{MIN_BLOCKS, ratio_interval};
+use crate::stats::bootstrap::{ERROR, MIN_BLOCKS, ratio_interval_at};
 use crate::stats::verdict::{Verdict, judge};
 use crate::stats::{Ratio, median};
 
@@ -78,12 +78,21 @@ pub struct Comparison {
     pub metrics: Vec<Summary>,
     /// Median wall time of a run, in seconds.
     pub run_s: f64,
+    /// In so many cases an interval does not contain what it is for.
+    #[serde(skip)]
+    pub error: f64,
 }
 
 impl Comparison {
     /// Compares `metrics` over `runs`. `seed` makes the intervals reproducible.
     #[must_use]
     pub fn new(runs: &[Run], metrics: &[Metric], seed: u64) -> Self {
+        Self::with_error(runs, metrics, seed, ERROR)
+    }
+
+    /// [`Comparison::new`] with wider intervals, for one of several looks at the same runs.
+    #[must_use]
+    pub fn with_error(runs: &[Run], metrics: &[Metric], seed: u64, error: f64) -> Self {
         let subject = runs.first().map(|run| run.plan.configuration.subject()).unwrap_or_default();
         let blocks = complete_blocks(runs, subject);
         let walls: Vec<f64> = runs.iter().map(|run| run.sample.wall_s).collect();
@@ -92,9 +101,10 @@ impl Comparison {
             blocks: blocks.len(),
             metrics: metrics
                 .iter()
-                .map(|&metric| summarise((runs, subject), &blocks, metric, seed))
+                .map(|&metric| summarise((runs, subject), &blocks, metric, (seed, error)))
                 .collect(),
             run_s: median(&walls).unwrap_or_default(),
+            error,
         }
     }
 
@@ -139,7 +149,12 @@ fn complete_blocks(runs: &[Run], subject: Subject) -> Vec<Block<'_>> {
         .collect()
 }
 
-fn summarise((runs, subject): (&[Run], Subject), blocks: &[Block<'_>], metric: Metric, seed: u64) -> Summary {
+fn summarise(
+    (runs, subject): (&[Run], Subject),
+    blocks: &[Block<'_>],
+    metric: Metric,
+    (seed, error): (u64, f64),
+) -> Summary {
     let median_of = |configuration: Configuration| {
         let values = runs
             .iter()
@@ -151,7 +166,7 @@ fn summarise((runs, subject): (&[Run], Subject), blocks: &[Block<'_>], metric: M
         let each =
             blocks.iter().map(|block| Some(metric.ratio(metric.of(new(block))?, metric.of(block.baseline)?)));
         let each: Option<Vec<f64>> = each.collect();
-        ratio_interval(&each?, seed)
+        ratio_interval_at(&each?, seed, error)
     };
     let change = ratios(|block| block.candidate);
     let again = ratios(|block| block.again);

@@ -56,6 +56,18 @@ pub struct Measurement {
     pub end: End,
 }
 
+impl Measurement {
+    /// Goes on with `more` blocks, which count on.
+    pub fn add(&mut self, more: Self) {
+        let before = self.runs.last().map_or(0, |run| run.plan.block + 1);
+        self.runs.extend(more.runs.into_iter().map(|mut run| {
+            run.plan.block += before;
+            run
+        }));
+        self.end = more.end;
+    }
+}
+
 /// Runs `rounds` blocks of what `subject` compares.
 pub fn measure(
     subject: Subject,

@@ -11,6 +11,7 @@
 //! | [`sample`]        | what is known about one run                                           |
 //! | [`metric`]        | the number that the program prints itself                             |
 //! | [`failure`]       | how measurements end; runs without a sample                           |
+//! | [`looks`]         | a measurement that is continued while it is undecided                 |
 //! | [`machine`]       | what else the machine did meanwhile                                   |
 //! | [`environment`]   | where and when it was measured                                        |
 //! | [`compare`]       | medians, changes and verdicts per metric                              |
@@ -26,6 +27,7 @@ pub mod configuration;
 pub mod environment;
 pub mod failure;
 pub mod launch;
+pub mod looks;
 pub mod machine;
 pub mod measure;
 pub mod metric;

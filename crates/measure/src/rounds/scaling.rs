@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::rounds::blocks::each_run;
 use crate::rounds::failure::{End, RunError};
 use crate::rounds::sample::{Metric, Sample};
-use crate::stats::paired::{ByRound, paired, ratio};
+use crate::stats::paired::{ByRound, paired, ratio_at};
 use crate::stats::{Ratio, median};
 
 /// A run that was made.
@@ -61,6 +61,9 @@ pub struct Scaling {
     pub rounds: usize,
     /// The first number of threads again ÷ the first: what means nothing.
     pub again: Option<Ratio>,
+    /// In so many cases an interval does not contain what it is for.
+    #[serde(skip)]
+    pub error: f64,
     /// One for each number of threads, in the order in which they were asked for.
     pub steps: Vec<Step>,
 }
@@ -78,22 +81,28 @@ pub struct Step {
 
 impl Scaling {
     /// Of `runs` with these `threads`. `seed` makes the intervals reproducible. `is_rate`: more of the metric is
-    /// faster.
+    /// faster. An interval misses in a share `error` of cases.
     #[must_use]
-    pub fn new(runs: &[Run], threads: &[usize], metric: Metric, is_rate: bool, seed: u64) -> Self {
+    pub fn new(
+        runs: &[Run],
+        threads: &[usize],
+        metric: Metric,
+        is_rate: bool,
+        (seed, error): (u64, f64),
+    ) -> Self {
         let values = |threads: usize, again: bool| -> ByRound {
             let of_them = runs.iter().filter(|run| run.threads == threads && run.again == again);
             of_them.filter_map(|run| Some((run.round, metric.of(&run.sample)?))).collect()
         };
         let first = threads.first().map(|first| values(*first, false)).unwrap_or_default();
         let faster = |new: &ByRound| if is_rate { paired(new, &first) } else { paired(&first, new) };
-        let again = threads.first().and_then(|first| ratio(&faster(&values(*first, true)), seed));
+        let again = threads.first().and_then(|first| ratio_at(&faster(&values(*first, true)), seed, error));
         let step = |(at, number): (usize, &usize)| {
             let own = values(*number, false);
             Step {
                 threads: *number,
                 median: median(&own.values().copied().collect::<Vec<_>>()),
-                speed_up: (at > 0).then(|| ratio(&faster(&own), seed)).flatten(),
+                speed_up: (at > 0).then(|| ratio_at(&faster(&own), seed, error)).flatten(),
             }
         };
         let last = threads.last().map(|last| values(*last, false)).unwrap_or_default();
@@ -101,6 +110,7 @@ impl Scaling {
             metric,
             rounds: paired(&last, &first).len(),
             again,
+            error,
             steps: threads.iter().enumerate().map(step).collect(),
         }
     }
@@ -136,7 +146,7 @@ mod tests {
         assert!(matches!(end, End::Complete));
         assert_eq!((runs.len(), runs.iter().filter(|run| run.again).count()), (32, 8));
         for (metric, is_rate) in [(Metric::Wall, false), (Metric::Printed, true)] {
-            let scaling = Scaling::new(&runs, &threads, metric, is_rate, 1);
+            let scaling = Scaling::new(&runs, &threads, metric, is_rate, (1, 0.05));
             let (first, last) = scaling.ends();
             assert_eq!((first.threads, first.speed_up, last.threads, scaling.rounds), (1, None, 4, 8));
             let speed_up = last.speed_up.unwrap();

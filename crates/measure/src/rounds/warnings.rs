@@ -51,7 +51,7 @@ pub enum Warning {
     },
     /// The interval exists but is too wide to decide anything.
     #[error(
-        "Undecided: the 95 % interval{} is too wide. {}",
+        "Undecided: the interval{} is too wide. {}",
         .change.map_or_else(String::new, |change| format!(" {}", interval(change.low, change.high))),
         more_rounds(*.rounds)
     )]

@@ -26,11 +26,27 @@ pub fn ratio_interval(ratios: &[f64], seed: u64) -> Option<Ratio> {
 /// [`ratio_interval`] with fewer drawings, for thousands of intervals at a time.
 #[must_use]
 pub fn ratio_interval_of(resamples: usize, ratios: &[f64], seed: u64) -> Option<Ratio> {
-    if ratios.len() < MIN_BLOCKS || ratios.iter().any(|r| !r.is_finite() || *r <= 0.0) {
+    interval_of_ratios(resamples, ratios, seed, ERROR)
+}
+
+/// [`ratio_interval`] that misses the true median in a share `error` of cases, not 5 %; `None` also if `ratios` are too
+/// few for that.
+#[must_use]
+pub fn ratio_interval_at(ratios: &[f64], seed: u64, error: f64) -> Option<Ratio> {
+    interval_of_ratios(RESAMPLES, ratios, seed, error)
+}
+
+/// In so many cases, a 95 % interval does not contain the true median.
+pub const ERROR: f64 = 0.05;
+
+fn interval_of_ratios(resamples: usize, ratios: &[f64], seed: u64, error: f64) -> Option<Ratio> {
+    // All of them lie on one side of the true median in so many cases.
+    let one_sided = 2.0 * 0.5_f64.powi(ratios.len().try_into().unwrap_or(i32::MAX));
+    if ratios.len() < MIN_BLOCKS || one_sided > error || ratios.iter().any(|r| !r.is_finite() || *r <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = ratios.iter().map(|r| r.ln()).collect();
-    let of_logs = interval_of(resamples, &logs, seed)?;
+    let of_logs = interval_of(resamples, &logs, seed, error)?;
     Some(Ratio { median: of_logs.median.exp(), low: of_logs.low.exp(), high: of_logs.high.exp() })
 }
 
@@ -39,10 +55,10 @@ pub fn ratio_interval_of(resamples: usize, ratios: &[f64], seed: u64) -> Option<
 #[must_use]
 pub fn interval(values: &[f64], seed: u64) -> Option<Estimate> {
     let is_one = values.len() >= MIN_BLOCKS && values.iter().all(|value| value.is_finite());
-    if is_one { interval_of(RESAMPLES, values, seed) } else { None }
+    if is_one { interval_of(RESAMPLES, values, seed, ERROR) } else { None }
 }
 
-fn interval_of(resamples: usize, values: &[f64], seed: u64) -> Option<Estimate> {
+fn interval_of(resamples: usize, values: &[f64], seed: u64, error: f64) -> Option<Estimate> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut drawing = vec![0.0; values.len()];
     let mut medians = Vec::with_capacity(resamples);
@@ -55,8 +71,8 @@ fn interval_of(resamples: usize, values: &[f64], seed: u64) -> Option<Estimate> 
     medians.sort_unstable_by(f64::total_cmp);
     Some(Estimate {
         median: median(values)?,
-        low: quantile(&medians, 0.025),
-        high: quantile(&medians, 0.975),
+        low: quantile(&medians, error / 2.0),
+        high: quantile(&medians, 1.0 - error / 2.0),
     })
 }
 
@@ -103,6 +119,16 @@ mod tests {
             })
             .count();
         assert!((50..=60).contains(&hits), "{hits} of {trials}");
+    }
+
+    #[test]
+    fn fewer_errors_take_a_wider_interval_and_more_values() {
+        let ratios: Vec<f64> = (1..=9).map(f64::from).collect();
+        let [usual, rarer] = [0.05, 0.01].map(|error| ratio_interval_at(&ratios, 3, error).unwrap());
+        assert!(rarer.low < usual.low && usual.high < rarer.high, "{rarer:?} {usual:?}");
+        assert_eq!(Some(usual), ratio_interval(&ratios, 3));
+        assert_eq!(ratio_interval_at(&ratios[..6], 3, 0.03), None);
+        assert!(ratio_interval_at(&ratios[..7], 3, 0.03).is_some());
     }
 
     #[test]

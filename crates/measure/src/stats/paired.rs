@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Ratio;
-use super::bootstrap::ratio_interval;
+use super::bootstrap::{ERROR, ratio_interval_at};
 
 /// A number for each round.
 pub type ByRound = BTreeMap<usize, f64>;
@@ -17,7 +17,13 @@ pub fn paired(new: &ByRound, old: &ByRound) -> ByRound {
 /// The median of ratios, with its interval if there are enough.
 #[must_use]
 pub fn ratio(ratios: &ByRound, seed: u64) -> Option<Ratio> {
-    ratio_interval(&ratios.values().copied().collect::<Vec<_>>(), seed)
+    ratio_at(ratios, seed, ERROR)
+}
+
+/// [`ratio`] with an interval that misses in a share `error` of cases.
+#[must_use]
+pub fn ratio_at(ratios: &ByRound, seed: u64, error: f64) -> Option<Ratio> {
+    ratio_interval_at(&ratios.values().copied().collect::<Vec<_>>(), seed, error)
 }
 
 #[cfg(test)]

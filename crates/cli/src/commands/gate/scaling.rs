@@ -9,12 +9,13 @@ use std::thread;
 use anyhow::bail;
 use serde::Serialize;
 use spinpark_measure::process::executable::locate;
-use spinpark_measure::report::gate::{scaled, speed_up_of};
+use spinpark_measure::report::gate::{Verdict, scaled, speed_up_of};
 use spinpark_measure::report::{Printed, scaling_table};
 use spinpark_measure::rounds::configuration::{Configuration, Environments};
 use spinpark_measure::rounds::environment::Environment;
 use spinpark_measure::rounds::failure::{End, RunError};
 use spinpark_measure::rounds::launch::{Launcher, OwnNumber};
+use spinpark_measure::rounds::looks::Looks;
 use spinpark_measure::rounds::machine::{Noise, Watch};
 use spinpark_measure::rounds::sample::{Metric, Sample};
 use spinpark_measure::rounds::scaling::{Run, Scaling, measure};
@@ -54,6 +55,7 @@ struct Measurement<'a> {
 pub(super) fn run(gate: &GateScaling) -> anyhow::Result<ExitCode> {
     let GateScaling { threads, measuring, .. } = gate;
     check(gate)?;
+    let looks = gate.until.looks(measuring.rounds)?;
     let figure = speed_up_of(threads[0], threads[threads.len() - 1]);
     let bound =
         bound(gate.at_least, &gate.kept, &figure, |then| then.low, |then, worse| then * (1.0 - worse))?;
@@ -69,14 +71,21 @@ pub(super) fn run(gate: &GateScaling) -> anyhow::Result<ExitCode> {
     before.wrapped(&format!("Measuring at {} threads: {}", listed(threads), own::line(&command)), 2);
     let mut launcher = Launcher::new(program, environments, &number, &session.interrupt);
     let watch = Watch::start();
-    let measured = launcher.run_around("--setup").and_then(|()| rounds(gate, args, &session, &mut launcher));
+    let is_rate = printed.higher_is_better;
+    let metric = if matches!(number, OwnNumber::None) { Metric::Wall } else { Metric::Printed };
+    let scaling_of =
+        |runs: &[Run]| Scaling::new(runs, threads, metric, is_rate, (session.seed, looks.error()));
+    let is_decided = |runs: &[Run]| {
+        scaled("", &scaling_of(runs), &printed, bound.is, Vec::new()).verdict != Verdict::Undecided
+    };
+    let measured = launcher
+        .run_around("--setup")
+        .and_then(|()| rounds(gate, args, &session, &mut launcher, &looks, &is_decided));
     let noise = watch.noise();
     let cleaned = launcher.clean_up();
     let (runs, end) = measured?;
 
-    let is_rate = printed.higher_is_better;
-    let metric = if matches!(number, OwnNumber::None) { Metric::Wall } else { Metric::Printed };
-    let scaling = Scaling::new(&runs, threads, metric, is_rate, session.seed);
+    let scaling = scaling_of(&runs);
     let print = |say: Say| {
         say.line(format!("\n{}", scaling_table::render(&scaling, &printed, say.style())));
         say.wrapped(&session.environment.line(), 2);
@@ -92,7 +101,7 @@ pub(super) fn run(gate: &GateScaling) -> anyhow::Result<ExitCode> {
     let measurement = Measurement {
         command: &command,
         threads,
-        rounds: measuring.rounds,
+        rounds: scaling.rounds,
         seed: session.seed,
         metric_from_output: measuring.metric_from_output.as_deref(),
         printed: &printed,
@@ -142,6 +151,8 @@ fn rounds(
     args: &[OsString],
     session: &Session,
     launcher: &mut Launcher<'_>,
+    looks: &Looks,
+    is_decided: &dyn Fn(&[Run]) -> bool,
 ) -> Result<(Vec<Run>, End), RunError> {
     let GateScaling { threads, measuring, .. } = gate;
     let mut make = |number: usize, padding: usize| -> Result<Sample, RunError> {
@@ -155,25 +166,40 @@ fn rounds(
         trials.push(make(*number, 0)?.wall_s);
     }
     let a_round = trials.iter().sum::<f64>() + trials.first().copied().unwrap_or_default();
-    let seconds = a_round * measuring.rounds as f64;
-    let runs = measuring.rounds * (threads.len() + 1);
+    let seconds = |rounds: usize| (a_round * rounds as f64).ceil();
     Say { on_stderr: true }.wrapped(
         &format!(
             "{} of {} runs in shuffled order (seed {}), about {:.0} s. Ctrl-C ends it.",
             counted(measuring.rounds, "round"),
             threads.len() + 1,
             session.seed,
-            seconds.ceil()
+            seconds(measuring.rounds)
         ),
         0,
     );
-    let progress = Progress::new(runs, Some(seconds));
-    Ok(measure(threads, measuring.rounds, session.seed, &mut |number, padding| {
-        progress.now(counted(number, "thread"));
-        let made = make(number, padding);
-        progress.advance();
-        made
-    }))
+    let (mut all, mut end) = (Vec::new(), End::Complete);
+    for (part, more) in looks.parts().enumerate() {
+        if part > 0 && (!matches!(end, End::Complete) || is_decided(&all)) {
+            break;
+        }
+        if part > 0 {
+            let rounds = counted(more, "more round");
+            Say { on_stderr: true }
+                .wrapped(&format!("Undecided so far: {rounds}, about {:.0} s.", seconds(more)), 0);
+        }
+        let progress = Progress::new(more * (threads.len() + 1), Some(seconds(more)));
+        let seed = session.seed.wrapping_add(part as u64);
+        let (runs, now) = measure(threads, more, seed, &mut |number, padding| {
+            progress.now(counted(number, "thread"));
+            let made = make(number, padding);
+            progress.advance();
+            made
+        });
+        let before = all.last().map_or(0, |run: &Run| run.round + 1);
+        all.extend(runs.into_iter().map(|run| Run { round: run.round + before, ..run }));
+        end = now;
+    }
+    Ok((all, end))
 }
 
 /// An argument with the number in the place of `{threads}`.
