@@ -58,9 +58,13 @@ impl UnwinderLock {
     }
 }
 
+/// Bits of a default mutex' kind that may be set: whether glibc elides it, that spinpark's is glibc's by now, and the
+/// policy that the user has chosen for one of spinpark's.
+const IN_KIND: u32 = 0x300 | 0x400 | 0x3f << 16;
+
 /// Whether these are the first words of a mutex of the default kind that is held.
-fn is_held_mutex(words: [u32; 5], thread: u32) -> bool {
-    match words {
+fn is_held_mutex([word, count, owner, users, kind]: [u32; 5], thread: u32) -> bool {
+    match [word, count, owner, users, kind & !IN_KIND] {
         // glibc's: lock, count, owner, users, kind.
         [1 | 2, 0, owner, 1, 0] if owner != 0 => true,
         // spinpark's, by its owner.
@@ -86,5 +90,8 @@ mod tests {
         assert!(!lock.is_held(4321));
         assert!(is_held_mutex([4321 << 10 | 3, 0, 0, 0, 0], 4321));
         assert!(!is_held_mutex([4321 << 10 | 3, 0, 0, 0, 0], 4322));
+        let with_policy = 3 << 16 | 3 << 20;
+        assert!(is_held_mutex([4321 << 10 | 3, 0, 0, 0, with_policy], 4321));
+        assert!(!is_held_mutex([4321 << 10 | 3, 0, 0, 0, 0x80], 4321));
     }
 }
