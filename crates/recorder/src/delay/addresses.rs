@@ -75,13 +75,15 @@ impl Addresses {
         None
     }
 
-    /// Notes it; whether there was space.
+    /// Notes it; whether there was space. That a lock is delayed stays until it is forgotten: another thread, which used it
+    /// at an unknown stack at the same time, takes nothing back.
     pub(super) fn set(&self, address: usize, verdict: Verdict) -> bool {
         let word = (address as u64) << BITS | verdict.number();
         let is_its = |found: u64| found != 0 && found >> BITS == address as u64;
         let mut used = self.chain(address).take_while(|slot| slot.load(Relaxed) != 0);
         if let Some(slot) = used.find(|slot| is_its(slot.load(Relaxed))) {
-            slot.store(word, Relaxed);
+            let is_open = |found| is_its(found) && !matches!(Verdict::of(found), Verdict::Delayed { .. });
+            let _ = slot.fetch_update(Relaxed, Relaxed, |found| is_open(found).then_some(word));
             return true;
         }
         self.chain(address).any(|slot| {
@@ -158,6 +160,17 @@ mod tests {
         assert_eq!(seen(), [Some(DELAYED), Some(DELAYED), Some(VARIABLE)]);
         table.forget(locks[0]);
         assert_eq!(seen(), [None, Some(DELAYED), Some(VARIABLE)]);
+    }
+
+    /// Two threads use a lock for the first time: one at a stack of the plan.
+    #[test]
+    fn the_thread_that_knows_the_lock_is_believed() {
+        let table = table();
+        assert!(table.set(8, DELAYED) && table.set(8, Verdict::Open(0)) && table.set(8, Verdict::Open(1)));
+        assert_eq!(table.get(8), Some(DELAYED));
+        table.forget(8);
+        assert!(table.set(8, Verdict::Left { in_module: false }) && table.set(8, DELAYED));
+        assert_eq!(table.get(8), Some(DELAYED), "a later use may tell");
     }
 
     #[test]
