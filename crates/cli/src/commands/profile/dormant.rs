@@ -119,8 +119,8 @@ pub(crate) fn record(record: &Record) -> anyhow::Result<ExitCode> {
     let known =
         Surroundings { observation: seen.as_ref(), end: None, cost: Some(CostSource::Estimated(cost)) };
     let Loaded { profiles, broken } = read.complete(&known);
-    let is_running = !dormant.is_gone();
-    let still = |profile: Recording| match is_running && profile.ended == RecordingEnd::Killed {
+    // It may have ended since: that is no end of what was recorded.
+    let still = |profile: Recording| match recorded.was_running && profile.ended == RecordingEnd::Killed {
         true => Recording { ended: RecordingEnd::Running, ..profile },
         false => profile,
     };
@@ -145,6 +145,8 @@ struct Known {
     python: PythonSites,
     /// Sentences.
     notes: Vec<String>,
+    /// The process was there when the recording ended.
+    was_running: bool,
 }
 
 /// From the request to the end of the recording.
@@ -220,8 +222,9 @@ fn while_it_records(record: &Record, dormant: &mut Dormant, is_over: &AtomicBool
             "Process {pid} has started {more} processes meanwhile, which are not recorded with it."
         )),
     }
+    let was_running = !matches!(ended, Answer::Gone);
     let (python, seen) = (python.finish(), watch.and_then(watch::Watch::finish));
-    Ok(Known { kept: keeper.stop(), seen, python, notes })
+    Ok(Known { kept: keeper.stop(), seen, python, notes, was_running })
 }
 
 /// Waits until the process records, no longer than it is to record.
