@@ -388,11 +388,12 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
         }
     }
 
-    /// Readers are counted from now on, and no bias is enabled any more; but for a thread that has the queue locked, in
-    /// which case nothing is done.
+    /// Readers are counted from now on, and no bias is enabled any more. `false`: nothing is done, because another thread
+    /// has the queue locked.
     #[cold]
-    pub fn forbid_bias(&self) {
-        self.bias.revoke(&self.core, self.key(), 0, Afterwards::Never);
+    #[must_use]
+    pub fn forbid_bias(&self) -> bool {
+        self.bias.revoke(&self.core, self.key(), 0, Afterwards::Never)
     }
 
     /// Whether readers may be in slots: a writer has to revoke the bias. A hint.

@@ -135,6 +135,11 @@ fn meets_site(lock: usize, site: usize) -> OfRwLock {
     OfRwLock { has_no_bias: number == NO_BIAS, prefers_writers: number == WRITERS_FIRST }
 }
 
+/// The lock could not be told of its policy: the next thread that waits for it tries again.
+pub(crate) fn ask_again(lock: usize) {
+    note(lock).fetch_and(!ASKED_BY_SITE, Relaxed);
+}
+
 /// The lock is destroyed: other locks may come to be at its address.
 pub(crate) fn forget(lock: usize) {
     if IS_ACTIVE.load(Acquire) {

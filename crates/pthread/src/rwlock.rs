@@ -85,7 +85,16 @@ impl RwLock {
             self.flags.store(PREFER_WRITERS, Relaxed);
         }
         if chosen.has_no_bias {
-            self.raw.forbid_bias();
+            self.forbid_bias();
+        }
+    }
+
+    /// To revoke a bias is to lock the queue: within a call, as in [`RwLock::try_write`].
+    #[cold]
+    #[inline(never)]
+    fn forbid_bias(&self) {
+        if !leave::undoable(|| self.raw.forbid_bias(), drop) {
+            policy::ask_again(core::ptr::from_ref(self) as usize);
         }
     }
 

@@ -164,3 +164,13 @@ fn what_is_wrong_with_a_file_is_said() {
     fs::write(&file, "[[lock]]\n").unwrap();
     said(run(&file).arg("--").arg(program())).fails(125, &["is no file of policies"]);
 }
+
+/// A thread that ends in a handler, while it revokes a bias that the table forbids, leaves the lock to others.
+#[test]
+fn a_thread_that_ends_as_it_forbids_a_bias() {
+    let program = compile_c("policy_exit.c", &["-Wl,--build-id=0x51ab90c7"]);
+    let site = said(Command::new(&program).arg("site")).stdout;
+    let table = format!("spinpark-policy 1;module 51ab90c7 policy_exit;site 0 {} no-bias", site.trim());
+    let result = said(Command::new(&program).env("LD_PRELOAD", dropin()).env("SPINPARK_POLICY", table));
+    assert_eq!((result.code, result.stdout.as_str(), result.stderr.as_str()), (Some(0), "free\n", ""));
+}
