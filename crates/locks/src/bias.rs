@@ -62,6 +62,9 @@
 //!   `SLOTS` is clear, all readers of the lock that are in slots are marked (G2). So the thread that enables
 //!   the bias *disowns* slots without a mark, and a thread that gives back such a slot gives back the hold
 //!   that it has on this lock instead, which is counted.
+//! - **G8** (a bias that is forbidden) `NEVER` stays: it is stored under the queue lock, once the bias is revoked.
+//!   A reader that has found the lock private before checks it again under that lock, before it enables the bias;
+//!   and one that has just found out notes so only in a `table` that is 0 (G1).
 //!
 //! # Orderings
 //!
@@ -87,7 +90,7 @@ use crate::queue::HasQueue;
 use crate::word::{self, UNIT};
 
 /// In `table`: the lock is this process' alone. (No table is at the address that these would name.)
-const PRIVATE: u32 = 1;
+pub const PRIVATE: u32 = 1;
 /// In `table`: there is no bias, as the lock may be another process', too, or is to have none.
 const NEVER: u32 = 2;
 

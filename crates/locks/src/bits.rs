@@ -29,6 +29,11 @@ pub mod condvar {
     pub use crate::condvar::{GIVEN_UP, SIGNALLED, SIGNALLED_LAST, SIGNALLED_REF, WAITING};
 }
 
+/// Where a read-write lock has its bias: see its [table](crate::bias).
+pub mod bias {
+    pub use crate::bias::PRIVATE;
+}
+
 /// How far code is that runs once: see its [table](crate::once).
 pub mod once {
     pub use crate::once::DONE;

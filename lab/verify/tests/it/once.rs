@@ -8,7 +8,7 @@ use spinpark_locks::bits::once::DONE;
 use spinpark_locks::{OncePoisoned, OnceState, OnceWord, RawMutex};
 use spinpark_platform::AtomicU32 as _;
 use spinpark_platform::Memory;
-use spinpark_platform::Ordering::Release;
+use spinpark_platform::Ordering::{Acquire, Release};
 use spinpark_verify::platform::{Fault, Kind, Loom};
 use spinpark_verify::{Guarded, Model, Shared, breaks, join_all, rejected};
 
@@ -131,6 +131,14 @@ fn mutant_without_its_mutex() {
 fn mutant_done_without_release() {
     rejected!("mutant_done_without_release", breaks("once.J2"), "Causality violation", || {
         let model = Model::new().fault(Fault::Relaxed(|op| op.is(Kind::Store, Release) && op.writes(DONE)));
+        threads(model, 2, Error::None, false);
+    });
+}
+
+#[test]
+fn mutant_done_seen_without_acquire() {
+    rejected!("mutant_done_seen_without_acquire", breaks("once.J2"), "Causality violation", || {
+        let model = Model::new().fault(Fault::Relaxed(|op| op.is(Kind::Load, Acquire)));
         threads(model, 2, Error::None, false);
     });
 }

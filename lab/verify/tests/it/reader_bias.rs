@@ -1,4 +1,4 @@
-//! Models of the read-write lock whose bias is enabled: readers in slots (invariants G1 to G4), and known-bad
+//! Models of the read-write lock whose bias is enabled: readers in slots (invariants G1 to G4, G8), and known-bad
 //! machines.
 //!
 //! Most are led to the place where a reader is in a slot, and explored from there.
@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, JoinHandle, yield_now};
+use spinpark_locks::bits::bias::PRIVATE;
 use spinpark_locks::bits::word::SLOTS;
 use spinpark_locks::{Preference, RawRwLock, TryRwLock as _};
 use spinpark_platform::Event::{EnabledBias, Parked, RevokedBias, TimedOut};
 use spinpark_platform::Ordering::AcqRel;
 use spinpark_platform::{AtomicU32 as _, Memory, ReaderSlots};
 use spinpark_verify::model::Checked;
-use spinpark_verify::platform::{Fault, Loom, NEVER, Op, advance, lead_in};
+use spinpark_verify::platform::{Fault, Kind, Loom, NEVER, Op, advance, lead_in};
 use spinpark_verify::{Model, Mortal, Shared, breaks, join_all, rejected};
 
 const READERS: Preference = Preference::Readers;
@@ -301,6 +302,48 @@ fn a_lock_in_used_memory() {
     in_used_memory(Model::new().preemptions(1)).reaches(&[EnabledBias, RevokedBias]);
 }
 
+/// A thread forbids the bias of a lock that others use.
+fn a_ban(model: Model, shared: impl Fn() -> Arc<Shared<Lock>> + Sync + Send + 'static) -> Checked {
+    model.check(move || {
+        let shared = shared();
+        let reader = shared.spawn(|shared| {
+            read(shared);
+            read(shared);
+        });
+        let is_banned = shared.lock.forbid_bias();
+        write(&shared);
+        join_all([reader]);
+        assert!(!is_banned || !shared.lock.is_biased(), "a bias that is forbidden");
+        assert!(shared.lock.try_write(), "all readers have left");
+    })
+}
+
+/// G8: readers may just have found that the lock is private.
+#[test]
+fn a_bias_is_forbidden_before_there_is_one() {
+    a_ban(Model::new(), || Shared::new(Lock::new())).reaches(&[EnabledBias, RevokedBias]);
+}
+
+/// G8: readers may be in slots.
+#[test]
+fn a_bias_is_forbidden() {
+    a_ban(Model::new(), open).reaches(&[RevokedBias]);
+}
+
+#[test]
+fn a_bias_is_forbidden_while_another_thread_writes() {
+    let body = || {
+        let shared = open();
+        let others = [reader_in_a_slot(&shared), shared.spawn(write)];
+        let is_banned = shared.lock.forbid_bias();
+        join_all(others);
+        read(&shared);
+        assert!(!is_banned || !shared.lock.is_biased(), "a bias that is forbidden");
+        assert!(shared.lock.try_write(), "all readers have left");
+    };
+    Model::new().preemptions(1).check(body).reaches(&[RevokedBias, Parked]);
+}
+
 // Mutants: the machine does not do what the bias relies on.
 
 fn mutant(test: &str, reason: &str, fault: Fault) {
@@ -352,5 +395,14 @@ fn mutant_readers_are_counted_too_late() {
     let closes = |op: &Op| op.is_compare_exchange() && op.order == AcqRel && op.lacks(SLOTS);
     rejected!("mutant_readers_are_counted_too_late", breaks("bias.G2"), RACE, || {
         two_writes_against_a_read(Model::new().preemptions(1).fault(Fault::InTwo(closes)));
+    });
+}
+
+/// A reader notes that the lock is private, although a thread has just forbidden the bias.
+#[test]
+fn mutant_private_again() {
+    let notes = |op: &Op| op.is(Kind::CompareExchange, Relaxed) && op.writes(PRIVATE);
+    rejected!("mutant_private_again", breaks("bias.G8"), "a bias that is forbidden", || {
+        a_ban(Model::new().fault(Fault::Blind(notes)), || Shared::new(Lock::new()));
     });
 }

@@ -54,6 +54,7 @@ families! {
     mutex_patience 100 [Parked],
     rwlock 8_000 [GrantedReaders HandedOff RequestedHandoff WithdrewRequest TimedOut EnabledBias RevokedBias],
     rwlock_first 4_000 [Parked WokeHead HandedOff GrantedReaders TimedOut],
+    rwlock_told 4_000 [GrantedReaders HandedOff TimedOut EnabledBias RevokedBias],
     rwlock_freed 3_000 [GrantedReaders EnabledBias RevokedBias],
     rwlock_helper 1_500 [RequestedHandoff],
     rwlock_queueing 20 [Parked WokeHead],

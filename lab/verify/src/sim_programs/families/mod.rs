@@ -39,6 +39,7 @@ const FAMILIES: &[Family] = &[
     Family { name: "mutex_patience", build: patience::mutex },
     Family { name: "rwlock", build: rwlock::ours },
     Family { name: "rwlock_first", build: first::ours },
+    Family { name: "rwlock_told", build: rwlock::told },
     Family { name: "rwlock_freed", build: rwlock::freed },
     Family { name: "rwlock_helper", build: rwlock::helper },
     Family { name: "rwlock_queueing", build: queueing::rwlock },

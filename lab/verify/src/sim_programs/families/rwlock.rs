@@ -20,14 +20,23 @@ struct Guarded<T: Tuned, Q: Policy<Sim<T>> = Usual> {
     lock: Mortal<RawRwLock<Sim<T>, Q>>,
     guard: Rc<Guard>,
     owed: Rc<Owed>,
-    preference: Preference,
+    /// Threads may see another one from some call on ([`told`]).
+    preference: Rc<Cell<Preference>>,
+    /// Whether writers say so, too: not from the start.
+    prefers_late: bool,
     /// Of this many rounds, one is not a read.
     reads: u64,
 }
 
 impl<T: Tuned, Q: Policy<Sim<T>>> Clone for Guarded<T, Q> {
     fn clone(&self) -> Self {
-        Self { lock: self.lock.clone(), guard: Rc::clone(&self.guard), owed: Rc::clone(&self.owed), ..*self }
+        Self {
+            lock: self.lock.clone(),
+            guard: Rc::clone(&self.guard),
+            owed: Rc::clone(&self.owed),
+            preference: Rc::clone(&self.preference),
+            ..*self
+        }
     }
 }
 
@@ -52,7 +61,8 @@ impl<T: Tuned, Q: Policy<Sim<T>>> Guarded<T, Q> {
             Event::WithdrewRequest => told.withdrawn(),
             _ => {}
         });
-        Self { lock, guard: Rc::new(Guard::new()), owed, preference, reads }
+        let preference = Rc::new(Cell::new(preference));
+        Self { lock, guard: Rc::new(Guard::new()), owed, preference, prefers_late: false, reads }
     }
 
     fn round(&self) {
@@ -70,9 +80,9 @@ impl<T: Tuned, Q: Policy<Sim<T>>> Guarded<T, Q> {
         let Self { lock, guard, preference, .. } = self;
         let acquired = match here::random(4) {
             0 => self.try_read(),
-            1 => lock.read_until(*preference, Some(soon())),
+            1 => lock.read_until(preference.get(), Some(soon())),
             _ => {
-                lock.read(*preference);
+                lock.read(preference.get());
                 true
             }
         };
@@ -91,7 +101,7 @@ impl<T: Tuned, Q: Policy<Sim<T>>> Guarded<T, Q> {
     /// A thread that does not read yet comes in only if no thread is owed the lock.
     fn try_read(&self) -> bool {
         let request = self.owed.latest();
-        let acquired = self.lock.try_read(self.preference);
+        let acquired = self.lock.try_read(self.preference.get());
         // A lock that no thread held was promised, perhaps.
         if acquired
             && !self.guard.is_empty()
@@ -112,7 +122,7 @@ impl<T: Tuned, Q: Policy<Sim<T>>> Guarded<T, Q> {
             0 => lock.try_read_recursive(),
             1 => lock.read_recursive(None),
             _ => {
-                lock.read(*preference);
+                lock.read(preference.get());
                 true
             }
         };
@@ -128,6 +138,7 @@ impl<T: Tuned, Q: Policy<Sim<T>>> Guarded<T, Q> {
         let acquired = match here::random(4) {
             0 => lock.try_write(),
             1 => lock.write_until(Some(soon())),
+            _ if self.prefers_late => lock.write_until_as(self.preference.get(), None),
             _ => {
                 self.owed.wait(|| lock.write());
                 self.owed.came_in_alone();
@@ -211,6 +222,36 @@ pub(super) fn policies(program: &mut Program) {
 
 fn again_and_again<T: Tuned, Q: Policy<Sim<T>>>(program: &mut Program) {
     let guarded = Guarded::<T, Q>::draw(program);
+    uses(program, guarded);
+}
+
+/// The same of a lock that is used already when a thread learns what the user has chosen for it: to prefer writers, or
+/// to have no bias.
+pub(super) fn told(program: &mut Program) {
+    fn put_together<T: Tuned>(program: &mut Program) {
+        let guarded = Guarded::<T> { prefers_late: true, ..Guarded::draw(program) };
+        guarded.preference.set(Preference::Readers);
+        let theirs = guarded.clone();
+        let (is_first, tells) = (program.random(2) == 0, 1 + program.random(3));
+        program.about(format!("told {tells} times: {}", if is_first { "writers first" } else { "no bias" }));
+        program.thread(move || {
+            for _ in 0..tells {
+                wander();
+                here::sleep(here::random(20_000));
+                if is_first {
+                    theirs.preference.set(Preference::Writers);
+                } else {
+                    let _ = theirs.lock.forbid_bias();
+                }
+                theirs.round();
+            }
+        });
+        uses(program, guarded);
+    }
+    tuned!(program.case.constants, T => put_together::<T>(program));
+}
+
+fn uses<T: Tuned, Q: Policy<Sim<T>>>(program: &mut Program, guarded: Guarded<T, Q>) {
     for _ in 0..program.threads() {
         let (guarded, rounds) = (guarded.clone(), program.rounds());
         program.thread(move || {
@@ -247,7 +288,7 @@ pub(super) fn freed(program: &mut Program) {
                 for _ in 1..rounds {
                     guarded.round();
                 }
-                guarded.lock.read(guarded.preference);
+                guarded.lock.read(guarded.preference.get());
                 guarded.guard.enter(Hold::Shared);
                 stay();
                 guarded.guard.leave(Hold::Shared);
@@ -274,7 +315,8 @@ pub(super) fn freed(program: &mut Program) {
 /// A thread that reads waits for a helper that reads too, past writers that wait: readers' patience ends.
 pub(super) fn helper(program: &mut Program) {
     fn put_together<T: Tuned>(program: &mut Program) {
-        let guarded = Guarded { preference: Preference::Readers, ..Guarded::<T>::draw(program) };
+        let guarded =
+            Guarded { preference: Rc::new(Cell::new(Preference::Readers)), ..Guarded::<T>::draw(program) };
         for number in 0..program.threads() {
             let (guarded, rounds) = (guarded.clone(), program.rounds().min(4));
             program.thread(move || {
