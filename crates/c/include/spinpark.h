@@ -47,14 +47,24 @@
 
 #ifdef __cplusplus
 #define SPINPARK_NOTHROW noexcept
+#define SPINPARK_NOTHROW_DEFINITION noexcept
 extern "C" {
 #else
 #define SPINPARK_NOTHROW __attribute__((__nothrow__))
+#define SPINPARK_NOTHROW_DEFINITION
 #endif
 /* No pointer is null. */
 #define SPINPARK_CALL SPINPARK_NOTHROW __attribute__((__nonnull__))
 /* The result is looked at: the lock is held, or not. */
 #define SPINPARK_CHECK_RESULT __attribute__((__warn_unused_result__))
+
+#if defined(__SANITIZE_THREAD__)
+#define SPINPARK_TSAN
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SPINPARK_TSAN
+#endif
+#endif
 
 /* <time.h> defines it; in C99, if _POSIX_C_SOURCE is 199309L or more. */
 struct timespec;
@@ -209,15 +219,36 @@ SPINPARK_ASSERT(sizeof(spinpark_cond_t) == 16, "16 bytes");
 #undef SPINPARK_ASSERT
 #endif
 
-/* ---- ThreadSanitizer: functions that tell it of the locks, in code that is compiled for it */
+/* ---- a free mutex is locked without a call */
 
-#if defined(__SANITIZE_THREAD__)
-#define SPINPARK_TSAN
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SPINPARK_TSAN
+/*
+ * What the calling thread writes into a free mutex, or 0: then it calls the function, as in its first call
+ * and for some time after a wait. A library that locks in another way leaves it 0. So programs that have
+ * this code inside work with each libspinpark.so.0. Define SPINPARK_NO_INLINE to have calls only.
+ */
+#if !defined(SPINPARK_NO_INLINE) && !defined(SPINPARK_TSAN)
+#ifdef __cplusplus
+extern "C" {
+#endif
+__extension__ extern __thread uint32_t spinpark_hold __attribute__((__tls_model__("initial-exec")));
+void spinpark_call_mutex_lock(spinpark_mutex_t *mutex) SPINPARK_NOTHROW_DEFINITION
+    __asm__("spinpark_mutex_lock") __attribute__((__nonnull__));
+
+/* Another name for the function of the library, which is meant where an address is taken. */
+extern inline __attribute__((__always_inline__, __gnu_inline__, __artificial__)) void
+spinpark_mutex_lock(spinpark_mutex_t *mutex) SPINPARK_NOTHROW_DEFINITION {
+    uint32_t unlocked = 0, hold = spinpark_hold;
+    if (__builtin_expect(
+            hold == 0 || !__atomic_compare_exchange_n((uint32_t *)(void *)mutex, &unlocked, hold, 0,
+                                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 0))
+        spinpark_call_mutex_lock(mutex);
+}
+#ifdef __cplusplus
+}
 #endif
 #endif
+
+/* ---- ThreadSanitizer: functions that tell it of the locks, in code that is compiled for it */
 
 #ifdef SPINPARK_TSAN
 #include <sanitizer/tsan_interface.h>
@@ -350,5 +381,6 @@ spinpark_tsan_cond_wait_until(spinpark_cond_t *cond, spinpark_mutex_t *mutex,
 #undef SPINPARK_CHECK_RESULT
 #undef SPINPARK_CALL
 #undef SPINPARK_NOTHROW
+#undef SPINPARK_NOTHROW_DEFINITION
 
 #endif /* SPINPARK_H */

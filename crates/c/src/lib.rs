@@ -14,12 +14,14 @@
 //! | [`time`]      | deadlines                                                                       |
 //! | [`misuse`]    | how the process ends if a caller breaks a rule of the header                    |
 //!
-//! # Why no fast path is in the header
+//! # What is in the header
 //!
 //! A release is a restartable sequence, not a compare-exchange, and it reads the queue's word instead of the
 //! lock word. As inline code it would fix both words, the contended bit, the thread's number in the word and
 //! this thread's memory in every program that was ever compiled. Behind a call all of that can change with the
-//! library.
+//! library. So can the lock of a free mutex, which is inline: the header exchanges the first word, 0, for
+//! `spinpark_hold`, and calls if that fails or is 0. What is in it is the library's choice at each moment
+//! ([`ready_hold`](spinpark_linux::ready_hold)); a library that locks in another way leaves it 0.
 #![no_std]
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64")))]
@@ -48,6 +50,15 @@ static INITIALISE: extern "C" fn() = spinpark_linux::initialise;
 pub extern "C" fn spinpark_before_filter() {
     spinpark_linux::before_filter();
 }
+
+// `spinpark_hold` of the header: this thread's `ready_hold`, as a symbol that programs can name.
+core::arch::global_asm!(
+    ".globl spinpark_hold",
+    ".type spinpark_hold, @object",
+    ".size spinpark_hold, 4",
+    ".set spinpark_hold, spinpark_0_1_local + {at}",
+    at = const spinpark_linux::READY_HOLD_AT,
+);
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -37,6 +37,15 @@ impl Mutex {
         self.raw.lock_contended_until(deadline)
     }
 
+    /// The whole of `spinpark_mutex_lock`, by a thread's first call, or one that reads first.
+    #[cold]
+    #[inline(never)]
+    fn lock_carefully(&self) {
+        if !self.lock_at_once() {
+            self.lock_contended(None);
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn lock_at_once(&self) -> bool {
         self.raw.try_lock_uncontended(Linux::thread_token())
@@ -60,8 +69,10 @@ pub extern "C" fn spinpark_mutex_destroy(mutex: &Mutex) {
 /// `spinpark_mutex_lock`.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinpark_mutex_lock(mutex: &Mutex) {
-    if !mutex.lock_at_once() {
-        mutex.lock_contended(None);
+    match spinpark_linux::ready_hold() {
+        Some(hold) if mutex.raw.try_lock_free(hold) => {}
+        Some(_) => _ = mutex.lock_contended(None),
+        None => mutex.lock_carefully(),
     }
 }
 

@@ -22,11 +22,13 @@ pub struct RwLock {
 const _: () = assert!(size_of::<RwLock>() == 24 && align_of::<RwLock>() == 8, "the header's promise");
 
 impl RwLock {
-    /// What remains of a read after the try for a slot. Apart, for what it keeps in registers: a reader in a
-    /// slot keeps nothing.
+    /// What remains of `spinpark_rwlock_read_lock` after one try for a slot. Apart, for what it keeps in
+    /// registers: a reader in a slot keeps nothing, and has no frame.
     #[inline(never)]
-    fn read_counted(&self, deadline: Option<Deadline>) -> bool {
-        self.raw.read_counted(READERS) || self.read_contended(deadline)
+    fn read_on(&self) {
+        if !self.raw.read_in_slot_or_counted(READERS) {
+            self.read_contended(None);
+        }
     }
 
     #[cold]
@@ -39,6 +41,38 @@ impl RwLock {
             );
         }
         self.raw.read_contended(READERS, deadline)
+    }
+
+    /// The whole of `spinpark_rwlock_write_lock`, by a thread's first call, or one that reads first.
+    #[cold]
+    #[inline(never)]
+    fn write_carefully(&self) {
+        if !self.raw.try_write_uncontended() {
+            self.write_contended(None);
+        }
+    }
+
+    /// What remains of `spinpark_rwlock_read_unlock` after one try to leave a slot: of a reader that is counted,
+    /// as a rule. Apart, as `read_on`.
+    #[inline(never)]
+    fn unlock_on(&self) {
+        if !self.raw.unlock_counted(self.raw.unlock_in_slot()) {
+            if self.raw.is_write_locked() {
+                misuse!("spinpark_rwlock_read_unlock", "held for writing: call spinpark_rwlock_write_unlock");
+            }
+            misuse!("spinpark_rwlock_read_unlock", "no thread holds this lock");
+        }
+    }
+
+    /// What remains of `spinpark_rwlock_write_unlock` of a lock that is not held for writing. It may return, as far
+    /// as the compiler knows, so that the call is a jump, for which the release needs no frame.
+    #[cold]
+    #[inline(never)]
+    fn unlock_another(&self) {
+        if !self.raw.is_writing() {
+            misuse!("spinpark_rwlock_write_unlock", "no thread holds this lock for writing");
+        }
+        self.raw.unlock_write();
     }
 
     /// What remains of a write after the uncontended try.
@@ -72,8 +106,8 @@ pub extern "C" fn spinpark_rwlock_destroy(lock: &RwLock) {
 /// `spinpark_rwlock_read_lock`.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinpark_rwlock_read_lock(lock: &RwLock) {
-    if !lock.raw.read_in_slot() {
-        lock.read_counted(None);
+    if !lock.raw.read_in_slot_once() {
+        lock.read_on();
     }
 }
 
@@ -99,19 +133,18 @@ pub extern "C" fn spinpark_rwlock_read_lock_until(lock: &RwLock, deadline: &time
 /// `spinpark_rwlock_read_unlock`.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinpark_rwlock_read_unlock(lock: &RwLock) {
-    if !lock.raw.unlock_counted(lock.raw.unlock_in_slot()) {
-        if lock.raw.is_write_locked() {
-            misuse!("spinpark_rwlock_read_unlock", "held for writing: call spinpark_rwlock_write_unlock");
-        }
-        misuse!("spinpark_rwlock_read_unlock", "no thread holds this lock");
+    if !lock.raw.unlock_in_slot_once() {
+        lock.unlock_on();
     }
 }
 
 /// `spinpark_rwlock_write_lock`.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinpark_rwlock_write_lock(lock: &RwLock) {
-    if !lock.raw.try_write_uncontended() {
-        lock.write_contended(None);
+    match spinpark_linux::ready_hold() {
+        Some(hold) if lock.raw.try_write_free(hold) => {}
+        Some(_) => _ = lock.write_contended(None),
+        None => lock.write_carefully(),
     }
 }
 
@@ -137,8 +170,9 @@ pub extern "C" fn spinpark_rwlock_write_lock_until(lock: &RwLock, deadline: &tim
 /// `spinpark_rwlock_write_unlock`.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinpark_rwlock_write_unlock(lock: &RwLock) {
-    if !lock.raw.is_writing() {
-        misuse!("spinpark_rwlock_write_unlock", "no thread holds this lock for writing");
+    if lock.raw.is_writing() {
+        lock.raw.unlock_write();
+    } else {
+        lock.unlock_another();
     }
-    lock.raw.unlock_write();
 }

@@ -60,7 +60,7 @@ pub use rseq::stop as stop_sequences;
 pub use sandbox::before_filter;
 pub use slack::note as note_timer_slack;
 pub use symbol::{glibc_dlsym, lookup, lookup_next, lookup_version, Library, Scope};
-pub use thread::{known_token, thread_id};
+pub use thread::{known_token, ready_hold, thread_id, READY_HOLD_AT};
 
 /// The last line of a process in which a lock holds an invalid value.
 const OVERWRITTEN: &[u8] = b"spinpark: A lock was overwritten: freed, or locked by glibc's own functions \

@@ -68,6 +68,12 @@ impl Reads {
         self.passes != 0 && self.pass()
     }
 
+    /// The same, without counting it.
+    #[inline(always)]
+    pub(crate) fn has_passes(&self) -> bool {
+        self.passes != 0
+    }
+
     /// Out of line: else each read would store.
     #[cold]
     #[inline(never)]
@@ -115,6 +121,13 @@ impl Reads {
             _ if last == 0 => None,
             _ => self.bring_last(lock),
         }
+    }
+
+    /// The last hold, if it is on `lock` and in a slot.
+    #[inline(always)]
+    pub(crate) fn the_last_if_in_slot(&mut self, lock: usize) -> Option<&mut Held> {
+        let last = (self.remembered as usize).checked_sub(1)?;
+        self.held.get_mut(last).filter(|held| held.lock == lock && !held.slot.is_null())
     }
 
     /// For a lock that was not read-locked last: makes the latest hold on `lock` that is in a slot the last

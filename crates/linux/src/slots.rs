@@ -159,6 +159,16 @@ pub(crate) fn enter_seldom(bias: &AtomicU32, lock: usize) -> bool {
     open == NAME.load(Relaxed) && !thread::reads().passes_slots() && enter_again(bias, open, lock)
 }
 
+#[inline(always)]
+fn enter_once(bias: &AtomicU32, lock: usize) -> bool {
+    let (open, area) = (bias.load(Relaxed), rseq::area());
+    if open != NAME.load(Relaxed) || area == 0 || thread::reads().has_passes() {
+        return false;
+    }
+    // SAFETY: as in `enter`.
+    matches!(unsafe { claim(area, bias, open, lock) }, Claimed::Yes)
+}
+
 enum Claimed {
     Yes,
     /// The bias was revoked, this CPU's line is full or not in use yet, or the step was interrupted.
@@ -178,7 +188,8 @@ unsafe fn claim(area: usize, bias: &AtomicU32, open: u32, lock: usize) -> Claime
     // SAFETY: the caller vouches for the area and the name; `enter_again` for the level of the lines.
     held.slot = unsafe { rseq::claim(area, bias, open, lines, Name::of(lock), thread) };
     if held.slot.is_null() {
-        reads.removed_last();
+        // Looked up again: to keep the first reference would take a register that the step needs.
+        thread::reads().removed_last();
         return Claimed::NotNow;
     }
     Claimed::Yes
@@ -275,6 +286,22 @@ pub(crate) fn leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
         held.slot = slot;
         SlotLeft::Revoked
     }
+}
+
+#[inline(always)]
+fn leave_once(bias: &AtomicU32, lock: usize) -> bool {
+    let Some(held) = thread::reads().the_last_if_in_slot(lock) else { return false };
+    let slot = core::mem::replace(&mut held.slot, core::ptr::null()); // T4
+    let area = rseq::area();
+    // SAFETY: as in `leave`.
+    let has_left =
+        area != 0 && unsafe { rseq::give_back(area, bias, NAME.load(Relaxed), slot, Name::of(lock)) };
+    if has_left {
+        thread::reads().removed_last();
+    } else {
+        held.slot = slot;
+    }
+    has_left
 }
 
 /// See [`ReaderSlots::slot_take_back`].
@@ -423,8 +450,18 @@ impl<R: LockPadding> ReaderSlots for LinuxWith<R> {
     }
 
     #[inline(always)]
+    fn slot_enter_once(bias: &AtomicU32, lock: usize) -> bool {
+        enter_once(bias, lock)
+    }
+
+    #[inline(always)]
     fn slot_leave(bias: &AtomicU32, lock: usize) -> SlotLeft {
         leave(bias, lock)
+    }
+
+    #[inline(always)]
+    fn slot_leave_once(bias: &AtomicU32, lock: usize) -> bool {
+        leave_once(bias, lock)
     }
 
     fn slot_take_back(lock: usize, bias: Bias) -> Reader {

@@ -3,12 +3,13 @@
 //! The token is the kernel's thread id: small, unique among living threads, and what the question "does the
 //! owner run?" needs. It is looked up once per thread, and again by the thread that survives a fork.
 
+use core::num::NonZeroU32;
 use core::sync::atomic::AtomicBool;
 #[cfg(target_env = "gnu")]
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
-use spinpark_locks::{SpinStats, READS_AFTER_WAIT};
+use spinpark_locks::{write_hold, SpinStats, READS_AFTER_WAIT};
 use spinpark_platform::{Clock, ReadHolds, Threads, NS_PER_MS};
 
 use crate::memory::{LinuxWith, LockPadding};
@@ -25,6 +26,8 @@ struct Local {
     reads: Reads,
     spin_stats: SpinStats,
     place: Place,
+    /// See [`ready_hold`]; or 0. In what would be padding: fields before would move all others.
+    ready_hold: u32,
 }
 
 /// The waiters that the calling thread has woken without a mark, where there is one CPU.
@@ -45,6 +48,9 @@ pub(crate) struct Place {
     /// How often the thread slept.
     pub(crate) sleeps: u32,
 }
+
+/// Where [`ready_hold`] is in `spinpark_0_1_local`.
+pub const READY_HOLD_AT: usize = core::mem::offset_of!(Local, ready_hold);
 
 crate::thread_block!(fn local() -> *mut Local = "spinpark_0_1_local");
 
@@ -120,25 +126,84 @@ pub(crate) fn wakes_one_more() -> bool {
 /// Whether the calling thread still reads first after its last wait; if so, it has done so once more.
 #[inline(always)]
 pub(crate) fn reads_first() -> bool {
+    // No store by a thread that has not waited lately: the compare-exchange that follows would wait for it.
+    // SAFETY: the block belongs to this thread.
+    unsafe { (*local()).reads_first != 0 && read_first() }
+}
+
+/// The rest of [`reads_first`].
+#[cold]
+#[inline(never)]
+fn read_first() -> bool {
     // SAFETY: the block belongs to this thread. A signal handler in between may add to the number, or take
     // one more away.
     let reads = unsafe { &mut (*local()).reads_first };
-    let left = *reads;
-    *reads = left.saturating_sub(1);
-    left > 0
+    *reads = reads.saturating_sub(1);
+    if *reads == 0 {
+        make_ready();
+    }
+    true
+}
+
+/// What the calling thread writes into a free lock, if it may at once: its token is known, and it does not read
+/// first after a wait ([`Adaptive::reads_first`](spinpark_locks::Adaptive::reads_first)). For fast paths that
+/// leave the rest to their slow path.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+#[must_use]
+pub fn ready_hold() -> Option<NonZeroU32> {
+    let hold: u64;
+    // SAFETY: as in `load_token`; the field is in this thread's block.
+    unsafe {
+        core::arch::asm!(
+            "mov {hold}, qword ptr [rip + spinpark_0_1_local@GOTTPOFF]",
+            "mov {hold:e}, dword ptr fs:[{hold} + {at}]",
+            hold = out(reg) hold,
+            at = const READY_HOLD_AT,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    NonZeroU32::new(hold as u32)
+}
+
+/// The same: see there.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+#[must_use]
+pub fn ready_hold() -> Option<NonZeroU32> {
+    // SAFETY: the block belongs to this thread.
+    NonZeroU32::new(unsafe { (*local()).ready_hold })
+}
+
+/// The thread tries at once from here on.
+#[cold]
+fn make_ready() {
+    let local = local();
+    loop {
+        // SAFETY: the block belongs to this thread; volatile, since a signal handler in between may fork.
+        let token = unsafe { (&raw const (*local).token).read_volatile() };
+        let hold = if token == 0 { 0 } else { write_hold(token) };
+        // SAFETY: as before.
+        unsafe { (&raw mut (*local).ready_hold).write_volatile(hold) };
+        // SAFETY: as before. In the child of such a fork, the token is another one.
+        if unsafe { (&raw const (*local).token).read_volatile() } == token {
+            break;
+        }
+    }
 }
 
 /// The calling thread reads first in as many attempts as after a wait.
 #[inline(always)]
 pub(crate) fn reads_on() {
     // SAFETY: the block belongs to this thread.
-    unsafe { (*local()).reads_first = READS_AFTER_WAIT };
+    let local = unsafe { &mut *local() };
+    local.reads_first = READS_AFTER_WAIT;
+    local.ready_hold = 0;
 }
 
 /// The calling thread waits for the lock at `lock`.
 pub(crate) fn waits_for(lock: usize) {
-    // SAFETY: the block belongs to this thread.
-    unsafe { (*local()).reads_first = READS_AFTER_WAIT };
+    reads_on();
     spin_stats().waits_for(lock);
 }
 
@@ -294,6 +359,10 @@ pub(crate) fn ask_token() -> u32 {
     };
     // SAFETY: the block belongs to this thread.
     unsafe { (*local()).token = token };
+    // SAFETY: as before.
+    if unsafe { (*local()).reads_first } == 0 {
+        make_ready();
+    }
     token
 }
 
@@ -350,6 +419,26 @@ impl<R: LockPadding> ReadHolds for LinuxWith<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// In a thread of its own, whose memory is new.
+    #[test]
+    fn a_thread_is_ready_unless_it_reads_first() {
+        let check = || {
+            assert_eq!(ready_hold(), None);
+            let hold = NonZeroU32::new(write_hold(token()));
+            assert_eq!(ready_hold(), hold);
+            assert!(!reads_first());
+            reads_on();
+            for _ in 0..READS_AFTER_WAIT {
+                assert_eq!(ready_hold(), None);
+                assert!(reads_first());
+            }
+            assert_eq!(ready_hold(), hold);
+            reads_on();
+            assert_eq!((ask_token(), ready_hold()), (token(), None));
+        };
+        std::thread::spawn(check).join().unwrap();
+    }
 
     #[test]
     fn a_crowd_is_not_woken_at_once() {

@@ -45,7 +45,7 @@ pub use policy::{
 pub use queue::{WaitNode, WaitQueue, WaiterRefs};
 pub use rwlock::{Preference, RawRwLock};
 pub use tries::{TryMutex, TryRwLock};
-pub use word::{owner, GLIBCS_CONTENDED, MAX_COUNT};
+pub use word::{owner, write_hold, GLIBCS_CONTENDED, MAX_COUNT};
 
 /// For its models, simulations and stress tests only.
 #[doc(hidden)]

@@ -8,6 +8,8 @@
 //! Where these fail, the slower paths read the word anew, and make no compare-exchange that is known to fail
 //! (document 002).
 
+use core::num::NonZeroU32;
+
 use spinpark_platform::{AtomicU32, Deadline, Ordering::Relaxed, Platform};
 
 use crate::core::{LockCore, Outcome};
@@ -172,6 +174,14 @@ impl<P: Platform, Q: Policy<P>> RawMutex<P, Q> {
     #[inline]
     pub fn try_lock_uncontended(&self, token: u32) -> bool {
         self.core.enter_uncontended(token)
+    }
+
+    /// `try_lock_uncontended` for a thread that does not read first: one compare-exchange. `false` says nothing.
+    ///
+    /// `hold` is the calling thread's [`write_hold`](crate::write_hold).
+    #[inline(always)]
+    pub fn try_lock_free(&self, hold: NonZeroU32) -> bool {
+        self.core.enter_free(hold.get()).is_ok()
     }
 
     /// `try_lock_uncontended` for a call that does not wait, and may be made again and again while the mutex is

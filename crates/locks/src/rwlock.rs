@@ -18,6 +18,8 @@
 //! `pass_ns`, unless that has not paid lately: readers that come back at once leave such a writer no moment
 //! in which it could poll the word.
 
+use core::num::NonZeroU32;
+
 use spinpark_platform::{Deadline, Platform, Reader, SlotLeft};
 
 use crate::bias::{Afterwards, ReaderBias};
@@ -111,6 +113,18 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
     #[inline]
     pub fn read_in_slot(&self) -> bool {
         P::slot_enter(self.bias.word(), self.key())
+    }
+
+    /// The same in one attempt; on `false`, [`RawRwLock::read_in_slot_or_counted`] remains.
+    #[inline(always)]
+    pub fn read_in_slot_once(&self) -> bool {
+        P::slot_enter_once(self.bias.word(), self.key())
+    }
+
+    /// [`RawRwLock::try_read_simply`] after [`RawRwLock::read_in_slot_once`].
+    #[inline]
+    pub fn read_in_slot_or_counted(&self, preference: Preference) -> bool {
+        self.read_in_slot_again() || self.read_counted(preference)
     }
 
     /// After an attempt to be counted as a reader.
@@ -211,6 +225,12 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
     #[inline(always)]
     pub fn unlock_in_slot(&self) -> SlotLeft {
         P::slot_leave(self.bias.word(), self.key())
+    }
+
+    /// The same in one attempt; on `false` nothing was done, and [`RawRwLock::unlock_in_slot`] remains.
+    #[inline(always)]
+    pub fn unlock_in_slot_once(&self) -> bool {
+        P::slot_leave_once(self.bias.word(), self.key())
     }
 
     /// What remains of [`RawRwLock::unlock_in_slot`]; `false` if the lock is free.
@@ -317,6 +337,18 @@ impl<P: Platform, Q: Policy<P>> RawRwLock<P, Q> {
     #[inline]
     pub fn try_write_uncontended(&self) -> bool {
         let acquired = self.core.enter_uncontended(P::thread_token());
+        if acquired {
+            self.bias.note_write();
+        }
+        acquired
+    }
+
+    /// `try_write_uncontended` for a thread that does not read first: one compare-exchange. `false` says nothing.
+    ///
+    /// `hold` is the calling thread's [`write_hold`](crate::write_hold).
+    #[inline(always)]
+    pub fn try_write_free(&self, hold: NonZeroU32) -> bool {
+        let acquired = self.core.enter_free(hold.get()).is_ok();
         if acquired {
             self.bias.note_write();
         }

@@ -209,8 +209,9 @@ pub(crate) const fn may_enable_bias(word: u32) -> bool {
     word & (FLAGS | SLOTS | WRITER) == 0
 }
 
-/// The hold of the writer `token`.
-pub(crate) const fn write_hold(token: u32) -> u32 {
+/// The hold of the writer `token`: what its thread writes into a free lock.
+#[must_use]
+pub const fn write_hold(token: u32) -> u32 {
     token << COUNT_SHIFT | WRITER
 }
 

@@ -105,9 +105,21 @@ pub trait ReaderSlots: AsymmetricBarrier + ReadHolds {
         Self::slot_enter(bias, lock)
     }
 
+    /// The same in one attempt and without a call, for a caller that goes on with [`Self::slot_enter_seldom`] if it
+    /// fails.
+    fn slot_enter_once(bias: &Self::AtomicU32, lock: usize) -> bool {
+        Self::slot_enter(bias, lock)
+    }
+
     /// Gives back the latest slot in which the calling thread reads `lock` (Release ordering), if there is
     /// one, and `bias` still holds the name. A restartable step. Does not touch the lock after that.
     fn slot_leave(bias: &Self::AtomicU32, lock: usize) -> SlotLeft;
+
+    /// Whether [`SlotLeft::Left`] comes of it in one attempt and without a call; on `false` nothing was done, and
+    /// [`Self::slot_leave`] remains.
+    fn slot_leave_once(bias: &Self::AtomicU32, lock: usize) -> bool {
+        Self::slot_leave(bias, lock) == SlotLeft::Left
+    }
 
     /// After [`SlotLeft::Revoked`]: gives back the slot, and says where the reader was. Release ordering.
     /// Waits for no thread that moves it, and does not touch the lock. On [`Reader::Unsure`] the slot is

@@ -31,17 +31,18 @@ fn c() {
     for compiler in ["gcc", "clang"] {
         if is_installed(compiler, "headers::c") {
             let programs: [(&str, &[&str]); 2] = [("header.c", &[]), ("api.c", &["-D_GNU_SOURCE"])];
-            compile_all(compiler, &["c99", "c11", "c17", "c2x"], &[&[], &["-fsanitize=thread"]], &programs);
+            let variants: [&[&str]; 3] = [&[], &["-fsanitize=thread"], &["-DSPINPARK_NO_INLINE"]];
+            compile_all(compiler, &["c99", "c11", "c17", "c2x"], &variants, &programs);
         }
     }
 }
 
 #[test]
 fn cpp() {
-    let libcpp: [&[&str]; 3] = [&[], &["-fsanitize=thread"], &["-stdlib=libc++"]];
+    let libcpp: [&[&str]; 4] = [&[], &["-fsanitize=thread"], &["-DSPINPARK_NO_INLINE"], &["-stdlib=libc++"]];
     for compiler in ["g++", "clang++"] {
         if is_installed(compiler, "headers::cpp") {
-            let variants = if has_libcpp(compiler) { &libcpp[..] } else { &libcpp[..2] };
+            let variants = if has_libcpp(compiler) { &libcpp[..] } else { &libcpp[..3] };
             let programs: [(&str, &[&str]); 3] = [("header.c", &[]), ("api.cpp", &[]), ("tsan.cpp", &[])];
             compile_all(compiler, &["c++17", "c++20", "c++2b"], variants, &programs);
         }

@@ -14,6 +14,8 @@ fn each_c_function() {
     assert_eq!(Run::new(&program).succeed().stdout_text(), "all good\n");
     // Where the kernel or glibc has no restartable sequences.
     Run::new(&program).env("SPINPARK_RSEQ", "0").succeed();
+    let program = linked("cc", "api.c", &["-DSPINPARK_NO_INLINE"], directory.path());
+    assert_eq!(Run::new(&program).succeed().stdout_text(), "all good\n");
 }
 
 /// A fully static program, too.
@@ -72,6 +74,7 @@ fn broken_rules() {
     let program = linked("cc", "api.c", &[], directory.path());
     for (rule, message) in [
         ("mutex-twice", "spinpark_mutex_lock: the calling thread holds this mutex already"),
+        ("mutex-twice-in-child", "spinpark_mutex_lock: the calling thread holds this mutex already"),
         ("mutex-twice-for", "spinpark_mutex_lock: the calling thread holds this mutex already"),
         ("mutex-destroy", "spinpark_mutex_destroy: a thread holds this mutex"),
         ("deadline", "a deadline: its tv_nsec is not from 0 to 999999999"),

@@ -399,6 +399,16 @@ static void breaks(const char *rule) {
     if (strcmp(rule, "mutex-twice") == 0) {
         spinpark_mutex_lock(&mutex);
         spinpark_mutex_lock(&mutex);
+    } else if (strcmp(rule, "mutex-twice-in-child") == 0) {
+        /* The child's number is another one, also in what the header writes into the mutex. */
+        const pid_t child = fork();
+        int status;
+        if (child == 0) {
+            spinpark_mutex_lock(&mutex);
+            spinpark_mutex_lock(&mutex);
+        }
+        CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+        abort();
     } else if (strcmp(rule, "mutex-twice-for") == 0) {
         spinpark_mutex_lock(&mutex);
         CHECK(!spinpark_mutex_lock_for(&mutex, MS));
