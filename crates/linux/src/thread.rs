@@ -418,6 +418,8 @@ impl<R: LockPadding> ReadHolds for LinuxWith<R> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
 
     /// In a thread of its own, whose memory is new.
