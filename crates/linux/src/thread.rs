@@ -179,14 +179,18 @@ pub fn ready_hold() -> Option<NonZeroU32> {
 #[cold]
 fn make_ready() {
     let local = local();
+    // SAFETY: the block belongs to this thread.
+    let token_at = unsafe { &raw const (*local).token };
+    // SAFETY: as before.
+    let hold_at = unsafe { &raw mut (*local).ready_hold };
     loop {
-        // SAFETY: the block belongs to this thread; volatile, since a signal handler in between may fork.
-        let token = unsafe { (&raw const (*local).token).read_volatile() };
+        // SAFETY: as before; volatile, since a signal handler in between may fork.
+        let token = unsafe { token_at.read_volatile() };
         let hold = if token == 0 { 0 } else { write_hold(token) };
         // SAFETY: as before.
-        unsafe { (&raw mut (*local).ready_hold).write_volatile(hold) };
+        unsafe { hold_at.write_volatile(hold) };
         // SAFETY: as before. In the child of such a fork, the token is another one.
-        if unsafe { (&raw const (*local).token).read_volatile() } == token {
+        if unsafe { token_at.read_volatile() } == token {
             break;
         }
     }
