@@ -9,7 +9,7 @@ use crate::library::{crate_file, libdir};
 /// The functions that the header declares.
 fn declared() -> BTreeSet<String> {
     let header = fs::read_to_string(crate_file("include/spinpark.h")).unwrap();
-    let (declarations, _) = header.split_once("---- ThreadSanitizer").unwrap();
+    let (declarations, _) = header.split_once("---- a free mutex").unwrap();
     let names = declarations.lines().filter_map(|line| {
         let declaration = line.strip_prefix("void ").or_else(|| line.strip_prefix("bool "))?;
         declaration.split_once('(').map(|(name, _)| name.to_owned())
