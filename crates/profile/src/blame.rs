@@ -38,6 +38,8 @@ pub(crate) enum Whole {
     Waiting,
     /// The same, where waiting that may be for locks is not in it.
     KnownWaiting,
+    /// What few snapshots found: there may be other waiting.
+    Found,
     /// What the sentence before is about.
     That,
 }
@@ -47,6 +49,7 @@ impl Whole {
         match self {
             Self::Waiting => "All waiting",
             Self::KnownWaiting => "All waiting that is known to be for locks",
+            Self::Found => "All waiting that was found",
             Self::That => "All of that",
         }
     }
@@ -55,6 +58,7 @@ impl Whole {
         match self {
             Self::Waiting => "all waiting",
             Self::KnownWaiting => "the waiting that is known to be for locks",
+            Self::Found => "the waiting that was found",
             Self::That => "that",
         }
     }

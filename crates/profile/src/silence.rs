@@ -27,6 +27,7 @@
 //! | blocked, and not known in what, ≥ 25 %                                   | no verdict: `/proc` does not tell           |
 //! | signals of condition variables ≥ 25 %                                    | no verdict: for work or a resource          |
 //! | stopped ≥ 25 %                                                           | no verdict: stopped                         |
+//! | sampled, and what may have been missed (95 %) is not little              | no verdict: too few snapshots               |
 //! | otherwise: ran, or waited for a CPU, I/O, timers, processes              | *not what makes this program slow*, and these shares |
 
 use spinpark_measure::text::units::{count, short_percent, time};
@@ -35,8 +36,10 @@ use spinpark_measure::text::{capital, one_line};
 use crate::model::{
     Detail, FEW, LocksOf, Observed, OtherProgram, Profile, Recorder, RecordingEnd, ThreadTime, Threads,
 };
+use crate::summary::is_little;
 use crate::thread_time::shares;
 use crate::watch::Observation;
+use crate::{holders, stuck};
 
 /// Programs without the recorder lead from this weight on.
 const HEAVY: f64 = 0.1;
@@ -130,18 +133,20 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
             subject.name(),
         ));
     }
-    if threads.samples < FEW {
+    // The samples of many threads in one snapshot tell of one moment.
+    let samples = profile.sampling.as_ref().map_or(threads.samples, |of| threads.samples.min(of.snapshots));
+    if samples < FEW {
         return plain(format!(
-            "{waited}. {} was sampled too rarely to tell what else threads did: {} times, and {FEW} are needed.",
+            "{waited}. {} was sampled too rarely to tell what else threads did: {}, and {FEW} are needed.",
             subject.name(),
-            threads.samples
+            if samples == 1 { String::from("once") } else { format!("{samples} times") }
         ));
     }
     if threads.time.total() == 0 {
         let how = did(&shares(&threads.idle_time));
-        return match crate::stuck::slept(profile).filter(|_| subject.other.is_none()) {
+        return match stuck::slept(profile).filter(|_| subject.other.is_none()) {
             Some(waits) => {
-                let why = match crate::stuck::none_is_left(profile) {
+                let why = match stuck::none_is_left(profile) {
                     true => "all wait, and none is left in this process to wake another",
                     false => "without work, or stuck",
                 };
@@ -184,9 +189,14 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
         format!("{its} were stopped {} % of the time, by a signal or a debugger.", share.stopped)
     } else {
         let did = format!("{its} {}.", did(&share));
-        let headline = match little {
-            Some(_) => format!("Waiting for locks is not what makes this program slow: {clause}. {did}"),
-            None => format!("{waited}: these are not what makes this program slow. {did}"),
+        let is_sure = is_little(profile, holders::most_waiting(profile));
+        let headline = match (little, &profile.sampling) {
+            (_, Some(sampling)) if !is_sure => format!(
+                "{waited}. {} too few to tell whether locks make this program slow: sample for longer. {did}",
+                holders::snapshots_are(sampling)
+            ),
+            (Some(_), _) => format!("Waiting for locks is not what makes this program slow: {clause}. {did}"),
+            (None, _) => format!("{waited}: these are not what makes this program slow. {did}"),
         };
         let details = [busy_machine(profile, &share), unseen(observed), not_counted(profile)];
         return Said { headline, details: details.into_iter().flatten().collect() };

@@ -109,7 +109,11 @@ pub fn summary(profile: &Profile) -> Summary {
     let how_much = || amount(profile, waited, share_of_time, waiters);
     let also = || format!("Threads also waited {}.", how_much());
     let blamed = |whole: Whole| blame.as_ref().map(|blame| blame.sentence(whole));
-    let of_known = if unclear > waited / 10 { Whole::KnownWaiting } else { Whole::Waiting };
+    let of_known = match unclear > waited / 10 {
+        true => Whole::KnownWaiting,
+        false if holders::is_seldom(profile) => Whole::Found,
+        false => Whole::Waiting,
+    };
     let Said { headline, details: said } = match lead {
         Lead::Off => Said::plain(String::from("Nothing was recorded: recording was off.")),
         Lead::Runtime(lock, by_signals) => {
