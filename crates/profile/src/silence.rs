@@ -36,7 +36,6 @@ use spinpark_measure::text::{capital, one_line};
 use crate::model::{
     Detail, FEW, LocksOf, Observed, OtherProgram, Profile, Recorder, RecordingEnd, ThreadTime, Threads,
 };
-use crate::summary::is_little;
 use crate::thread_time::shares;
 use crate::watch::Observation;
 use crate::{holders, stuck};
@@ -69,8 +68,8 @@ impl Said {
 }
 
 /// The sentences about a process in which no thread waited for a lock, or only as long as `little` says (`1.2
-/// ms for locks, …`).
-pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
+/// ms for locks, …`). `is_sure`: so they did, whatever sampling has missed.
+pub(crate) fn verdict(profile: &Profile, little: Option<&str>, is_sure: bool) -> Said {
     let lock = match profile.locks_of {
         _ if profile.sampling.is_some() => "lock in any snapshot",
         LocksOf::Library => "lock of the library",
@@ -189,7 +188,6 @@ pub(crate) fn verdict(profile: &Profile, little: Option<&str>) -> Said {
         format!("{its} were stopped {} % of the time, by a signal or a debugger.", share.stopped)
     } else {
         let did = format!("{its} {}.", did(&share));
-        let is_sure = is_little(profile, holders::most_waiting(profile));
         let headline = match (little, &profile.sampling) {
             (_, Some(sampling)) if !is_sure => format!(
                 "{waited}. {} too few to tell whether locks make this program slow: sample for longer. {did}",

@@ -131,7 +131,8 @@ pub fn summary(profile: &Profile) -> Summary {
         }
         Lead::Silence => {
             let little = top.map(|_| how_much());
-            let Said { headline, mut details } = silence::verdict(profile, little.as_deref());
+            let Said { headline, mut details } =
+                silence::verdict(profile, little.as_deref(), is_little(holders::most_waiting(profile)));
             details.extend(blamed(of_known));
             Said { headline, details }
         }
