@@ -159,7 +159,7 @@ mod tests {
     fn what_no_snapshot_found_may_have_been() {
         let none = Profile { locks: Vec::new(), ..sampled(0, 0) };
         let text = how_sure(&none).expect("it is sampled");
-        let said = "none of which found a thread that waits for a lock: threads may have waited in 1.0 % of the time at most";
+        let said = "none of which found a thread that waits for a lock: threads may have waited in 0.96 % of the time at most";
         assert!(text.contains(said), "{text}");
         // 3.84 of 400 snapshots.
         assert!((76_000_000..78_000_000).contains(&most_waiting(&none)), "{}", most_waiting(&none));

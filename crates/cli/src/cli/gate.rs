@@ -71,7 +71,7 @@ const MOST_ROUNDS: usize = 100_000;
 /// How long is measured.
 #[derive(Debug, Args)]
 pub(crate) struct UntilDecided {
-    /// While it is undecided after --rounds, measure twice as many, up to this number [default: 4 times --rounds]
+    /// While it is undecided after --rounds, measure twice as many, up to this number [default: 8 times --rounds]
     ///
     /// Each look at the runs then has a wider interval, so that all looks together err as seldom as one.
     #[arg(long, value_name = "N", value_parser = whole::<usize>(ROUNDS, 40))]
@@ -81,7 +81,7 @@ pub(crate) struct UntilDecided {
 impl UntilDecided {
     /// The looks at a measurement that has `rounds` rounds at first.
     pub(crate) fn looks(&self, rounds: usize) -> anyhow::Result<Looks> {
-        let most = self.most_rounds.unwrap_or_else(|| rounds.saturating_mul(4).min(MOST_ROUNDS));
+        let most = self.most_rounds.unwrap_or_else(|| rounds.saturating_mul(8).min(MOST_ROUNDS));
         if most < rounds {
             anyhow::bail!(
                 "--most-rounds {most} is less than --rounds {rounds}\nGive both, or --rounds alone"

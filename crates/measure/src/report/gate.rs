@@ -104,8 +104,9 @@ impl<'a, T: Serialize> Document<'a, T> {
     }
 }
 
-/// Judges a metric of two builds: worse is what [`verdict::judge`] calls so. With `at_most`, a worsening is accepted
-/// if the whole interval is below.
+/// Judges a metric of two builds: worse is what [`verdict::judge`] calls so. Not worse is also what may be better, but
+/// is worse by no more than its margin, whole interval. With `at_most`, a worsening is accepted if the whole interval
+/// is below.
 #[must_use]
 pub fn compared(
     subject: &str,
@@ -121,7 +122,13 @@ pub fn compared(
     // As a fraction of the old value, at the far end.
     let worsening = |change: Ratio| if higher_is_better { 1.0 - change.low } else { change.high - 1.0 };
     let accepted = at_most.filter(|most| summary.change.is_some_and(|change| worsening(change) < *most));
-    let is_not_worse = goodness == Goodness::Good || summary.verdict == verdict::Verdict::Equivalent;
+    let is_within_margin = || {
+        let margin = summary.noise_floor().map(verdict::margin);
+        margin.zip(summary.change).is_some_and(|(margin, change)| worsening(change) <= margin)
+    };
+    let is_not_worse = goodness == Goodness::Good
+        || summary.verdict == verdict::Verdict::Equivalent
+        || goodness != Goodness::Bad && is_within_margin();
     let (verdict, says) = match (is_not_worse, accepted, goodness) {
         (true, ..) if goodness == Goodness::Good => {
             (Verdict::Passed, format!("`after` is {word} than `before`"))
@@ -352,17 +359,25 @@ fn in_xml(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
     use super::*;
     use crate::rounds::compare::Medians;
     use crate::rounds::configuration::Subject;
+    use crate::rounds::looks::Looks;
+    use crate::stats::bootstrap::ratio_interval_at;
     use crate::stats::verdict::judge;
 
     fn judged(metric: Metric, [low, median, high]: [f64; 3], noise: f64, at_most: Option<f64>) -> Judged {
-        let change = Ratio { median, low, high };
         let again = Ratio { median: 1.0, low: 1.0 / (1.0 + noise), high: 1.0 + noise };
+        of(metric, Ratio { median, low, high }, again, at_most)
+    }
+
+    fn of(metric: Metric, change: Ratio, again: Ratio, at_most: Option<f64>) -> Judged {
         let summary = Summary {
             metric,
-            medians: Medians::new(Subject::Programs, Some(1.0), Some(median)),
+            medians: Medians::new(Subject::Programs, Some(1.0), Some(change.median)),
             change: Some(change),
             again: Some(again),
             verdict: judge(&change, &again),
@@ -381,6 +396,56 @@ mod tests {
         assert_eq!(of(Metric::Wall, [0.99, 1.0, 1.01], 0.01), Verdict::Passed);
         assert_eq!(of(Metric::Wall, [1.08, 1.1, 1.12], 0.2), Verdict::Undecided);
         assert_eq!(of(Metric::Wall, [0.9, 1.0, 1.1], 0.01), Verdict::Undecided);
+        // It may be better, but is not worse.
+        assert_eq!(of(Metric::Wall, [0.9, 0.99, 1.015], 0.01), Verdict::Passed);
+        assert_eq!(of(Metric::Printed, [0.985, 1.01, 1.1], 0.01), Verdict::Passed);
+    }
+
+    /// The verdicts of `count` measurements whose new program takes `change` times as long, on a machine whose runs
+    /// scatter by `noise`, and one in ten of which a neighbour makes longer: passed, failed, undecided.
+    fn verdicts(looks: &Looks, change: f64, noise: f64, count: u64) -> [usize; 3] {
+        let mut found = [0; 3];
+        for seed in 0..count {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut run = |length: f64| {
+                let scatter: f64 = (0..12).map(|_| rng.random_range(-0.5..0.5)).sum();
+                let neighbour =
+                    if rng.random_range(0.0..1.0) < 0.1 { rng.random_range(0.0..5.0 * noise) } else { 0.0 };
+                length * (scatter * noise + neighbour).exp()
+            };
+            let (mut changes, mut again) = (Vec::new(), Vec::new());
+            let mut verdict = Verdict::Undecided;
+            for part in looks.parts() {
+                for _ in 0..part {
+                    let before = run(1.0);
+                    again.push(run(1.0) / before);
+                    changes.push(run(change) / before);
+                }
+                let interval = |ratios: &[f64]| ratio_interval_at(ratios, seed, looks.error());
+                if let (Some(change), Some(again)) = (interval(&changes), interval(&again)) {
+                    verdict = of(Metric::Wall, change, again, None).verdict;
+                }
+                if verdict != Verdict::Undecided {
+                    break;
+                }
+            }
+            found[verdict as usize] += 1;
+        }
+        found
+    }
+
+    /// An unchanged program is not called worse, a change of 10 % is not called none, and more looks decide more.
+    #[test]
+    fn more_looks_decide_more_and_err_no_more() {
+        for (noise, passed) in [(0.01, 50), (0.02, 49), (0.03, 45)] {
+            let (one, four) = (Looks::new(10, 10), Looks::new(10, 80));
+            let (once, often) = (verdicts(&one, 1.0, noise, 50), verdicts(&four, 1.0, noise, 50));
+            assert!(often[2] <= once[2], "{noise}: {once:?} {often:?}");
+            assert!(often[1] <= 1, "{noise}: unchanged, {often:?}");
+            let slower = verdicts(&four, 1.1, noise, 50);
+            assert!(slower[0] <= 1, "{noise}: slower by 10 %, {slower:?}");
+            assert!(often[0] >= passed && slower[1] >= 48, "{noise}: {often:?} {slower:?}");
+        }
     }
 
     #[test]
@@ -420,6 +485,7 @@ mod tests {
             let scaling = Scaling {
                 metric: Metric::Wall,
                 rounds: 10,
+                error: 0.05,
                 again: Some(Ratio { median: 1.0, low: 1.0, high: 1.0 + noise }),
                 steps: vec![step(1, None), step(2, Some(Ratio { median, low, high }))],
             };

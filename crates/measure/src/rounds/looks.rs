@@ -33,12 +33,7 @@ impl Looks {
 
 #[cfg(test)]
 mod tests {
-    use rand::rngs::Xoshiro256PlusPlus;
-    use rand::{RngExt, SeedableRng};
-
     use super::*;
-    use crate::stats::bootstrap::ratio_interval_at;
-    use crate::stats::verdict::{Verdict, judge};
 
     #[test]
     fn each_look_has_twice_the_rounds() {
@@ -49,58 +44,5 @@ mod tests {
         assert_eq!(parts(10, 5), [10]);
         assert!((Looks::new(10, 40).error() - 0.05 / 3.0).abs() < 1e-12);
         assert!((Looks::new(10, 10).error() - 0.05).abs() < 1e-12);
-    }
-
-    /// The verdicts of `count` measurements whose new program takes `change` times as long, on a machine whose runs
-    /// scatter by `noise`, and one in ten of which a neighbour makes longer: equivalent, higher, lower, undecided.
-    fn verdicts(looks: &Looks, change: f64, noise: f64, count: u64) -> [usize; 4] {
-        let mut found = [0; 4];
-        for seed in 0..count {
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let mut run = |length: f64| {
-                let scatter: f64 = (0..12).map(|_| rng.random_range(-0.5..0.5)).sum();
-                let neighbour =
-                    if rng.random_range(0.0..1.0) < 0.1 { rng.random_range(0.0..5.0 * noise) } else { 0.0 };
-                length * (scatter * noise + neighbour).exp()
-            };
-            let (mut changes, mut again) = (Vec::new(), Vec::new());
-            let mut verdict = Verdict::Undecided;
-            for part in looks.parts() {
-                for _ in 0..part {
-                    let before = run(1.0);
-                    again.push(run(1.0) / before);
-                    changes.push(run(change) / before);
-                }
-                let interval = |ratios: &[f64]| ratio_interval_at(ratios, seed, looks.error());
-                if let (Some(change), Some(again)) = (interval(&changes), interval(&again)) {
-                    verdict = judge(&change, &again);
-                }
-                if verdict != Verdict::Undecided {
-                    break;
-                }
-            }
-            let at = match verdict {
-                Verdict::Equivalent => 0,
-                Verdict::Higher => 1,
-                Verdict::Lower => 2,
-                Verdict::Undecided => 3,
-            };
-            found[at] += 1;
-        }
-        found
-    }
-
-    /// An unchanged program is not called worse, a change of 10 % is not called none, and more looks decide more.
-    #[test]
-    fn more_looks_decide_more_and_err_no_more() {
-        for noise in [0.01, 0.02, 0.03] {
-            let (one, three) = (Looks::new(10, 10), Looks::new(10, 40));
-            let (once, thrice) = (verdicts(&one, 1.0, noise, 50), verdicts(&three, 1.0, noise, 50));
-            assert!(thrice[3] <= once[3], "{noise}: {once:?} {thrice:?}");
-            assert!(thrice[1] + thrice[2] <= 2, "{noise}: unchanged, {thrice:?}");
-            let slower = verdicts(&three, 1.1, noise, 50);
-            assert!(slower[0] + slower[2] <= 2, "{noise}: slower by 10 %, {slower:?}");
-            assert!(thrice[0] >= 48 && slower[1] >= 48, "{noise}: {thrice:?} {slower:?}");
-        }
     }
 }

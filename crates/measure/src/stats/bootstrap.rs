@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn fewer_errors_take_a_wider_interval_and_more_values() {
-        let ratios: Vec<f64> = (1..=9).map(f64::from).collect();
-        let [usual, rarer] = [0.05, 0.01].map(|error| ratio_interval_at(&ratios, 3, error).unwrap());
+        let ratios: Vec<f64> = (1..=15).map(f64::from).collect();
+        let [usual, rarer] = [0.05, 0.001].map(|error| ratio_interval_at(&ratios, 3, error).unwrap());
         assert!(rarer.low < usual.low && usual.high < rarer.high, "{rarer:?} {usual:?}");
         assert_eq!(Some(usual), ratio_interval(&ratios, 3));
         assert_eq!(ratio_interval_at(&ratios[..6], 3, 0.03), None);
