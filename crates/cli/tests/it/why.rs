@@ -68,7 +68,8 @@ impl Drop for Hanging {
 /// in between.
 pub(crate) fn until_asleep(pid: u32) {
     let stat = format!("/proc/{pid}/stat");
-    let is_asleep = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'));
+    let is_asleep =
+        |stat: String| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with(['S', 'Z']));
     while !is_asleep(fs::read_to_string(&stat).expect("it runs")) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -79,7 +80,8 @@ pub(crate) fn until_asleep(pid: u32) {
 pub(crate) fn until_at_rest(pid: u32, awake: usize) {
     let is_asleep = |task: &fs::DirEntry| {
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'))
+        // The first thread may have ended before the others.
+        stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with(['S', 'Z']))
     };
     let tasks = || fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
     while tasks().filter(|task| !is_asleep(task)).count() > awake {
