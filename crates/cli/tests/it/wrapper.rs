@@ -48,10 +48,13 @@ fn as_third(command: &mut Command, descriptor: OwnedFd) {
         // Not the number itself, or it would still be closed on exec.
         // SAFETY: makes a descriptor of the child.
         let copy = unsafe { libc::dup(descriptor.as_raw_fd()) };
-        // SAFETY: likewise.
-        unsafe { libc::dup2(copy, 3) };
-        // SAFETY: nothing else uses the copy.
-        unsafe { libc::close(copy) };
+        // It is the third at once where that was free.
+        if copy != 3 {
+            // SAFETY: likewise.
+            unsafe { libc::dup2(copy, 3) };
+            // SAFETY: nothing else uses the copy.
+            unsafe { libc::close(copy) };
+        }
         Ok(())
     };
     // SAFETY: the closure makes system calls only.
