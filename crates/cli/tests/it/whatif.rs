@@ -69,7 +69,7 @@ fn every_section_is_delayed_and_no_other() {
         assert_eq!((&run["reached"], &run["delayed"]), (&TIMES.into(), &TIMES.into()), "{run}");
     }
     assert_eq!(lock["effect"]["rounds"], 6);
-    for words in ["1, outside locks", "1, other lock", "Sections of `cache_lock` longer by 10 %", "(Amdahl)"]
+    for words in ["1, outside locks", "1, other lock", "Sections of `cache_lock` longer by 10 %", "was held"]
     {
         let is_there = result.stdout.contains(words) || result.stdout.contains(words.replace('S', "s"));
         assert!(is_there, "{words}: {result:#?}");
