@@ -27,6 +27,7 @@
 //! | [`share`]              | the share of threads' time that was waited, judged against a bound                  |
 //! | [`swap`]               | which part of the waiting the drop-in could change                                  |
 //! | [`whatif`]             | locks that can be delayed in other runs, and what tells them from others            |
+//! | [`measured`]           | what `spinpark whatif` has measured, added to a profile                             |
 //! | [`classes`]            | locks of one creation site as one                                                   |
 //! | [`cost`]               | what recording cost                                                                 |
 //! | [`text`], [`html`]     | the report as tables for terminals, and as a page                                   |
@@ -58,6 +59,7 @@ pub mod live_process;
 pub mod load;
 mod machine;
 mod maps;
+pub mod measured;
 pub mod merged;
 pub mod model;
 pub mod names;

@@ -162,6 +162,7 @@ Examples:
   spinpark report spinpark-profile --html report.html   a page with a flame graph
   spinpark report spinpark-profile --view slow          the longest waits, one by one
   spinpark report spinpark-profile --from 2s --to 5s    what threads waited for then
+  spinpark report spinpark-profile --whatif whatif.json    with what `spinpark whatif` has measured
   spinpark report spinpark-profile --folded | flamegraph.pl > waits.svg
   spinpark report spinpark-profile --pprof waits.pb.gz
   spinpark report web-1 web-2 web-3                     recordings of many processes, added up
@@ -192,6 +193,13 @@ pub(crate) struct Report {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) to: Option<Duration>,
 
+    /// What `spinpark whatif --json FILE` has measured of its locks, for the list of what to do first
+    ///
+    /// May be given several times. Locks that were measured to cost time come first there, and those whose shorter
+    /// sections bring next to nothing last.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) whatif: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) show: Showing,
 }
@@ -210,6 +218,7 @@ impl Report {
             ("--merge", self.merge),
             ("--from", self.from.is_some()),
             ("--to", self.to.is_some()),
+            ("--whatif", !self.whatif.is_empty()),
             ("--process", process.is_some()),
             ("--html", html.is_some()),
             ("--format", format.is_some()),

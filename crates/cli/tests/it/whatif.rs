@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use spinpark_fixtures::command::{Said, lines_fit, said, waits};
+use spinpark_fixtures::command::{Said, flat, lines_fit, said, waits};
 use spinpark_fixtures::compile_c;
 
 use crate::profile::recording;
@@ -139,6 +139,50 @@ fn the_lock_that_is_waited_for_and_the_programs_number() {
     );
     serde_json::from_str::<Value>(&document.stdout).unwrap();
     assert!(document.stderr.contains("Recording a run"), "{document:#?}");
+}
+
+/// Several locks, one after the other; and what was measured of them in the list of a report.
+#[test]
+fn two_locks_and_a_report_that_has_both() {
+    const ROUNDS: &str = "4";
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let options = ["--top", "2", "--rounds", "6", "--json", "whatif.json"];
+    let result = whatif(path, &options, "both", 4);
+    assert_eq!(result.code, Some(0), "{result:#?}");
+    let document: Value =
+        serde_json::from_str(&fs::read_to_string(path.join("whatif.json")).unwrap()).unwrap();
+    let locks = document["locks"].as_array().unwrap();
+    let mut names: Vec<&str> = locks.iter().map(|lock| lock["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["cache_lock", "log_lock"]);
+    for lock in locks {
+        let name = lock["name"].as_str().unwrap();
+        assert_eq!(runs(lock, "whole").filter(|run| run["delayed"] == 16).count(), 6, "{name}: {lock:#}");
+        let said_of = format!("`{name}` (mutex): 6 rounds of");
+        assert!(result.stdout.contains(&said_of), "{result:#?}");
+    }
+
+    let mut profiled = recording(path, ["profile", "--output", "kept", "--"]);
+    assert_eq!(said(profiled.arg(program()).args(["both", ROUNDS])).code, Some(0));
+    let report = |options: &[&str]| said(recording(path, ["report"]).args(options));
+    let shown = report(&["kept", "--whatif", "whatif.json", "--html", "page.html", "--view", "steps"]);
+    assert_eq!(shown.code, Some(0), "{shown:#?}");
+    assert_eq!(flat(&shown.stdout).matches("Measured: ").count(), 2, "{shown:#?}");
+    lines_fit(&shown.stdout, 100);
+    assert!(fs::read_to_string(path.join("page.html")).unwrap().contains("Measured: "));
+    assert_eq!(report(&["kept", "--view", "steps"]).stdout.matches("Measured").count(), 0);
+
+    // Another program's, or another command's.
+    said(recording(path, ["profile", "--output", "other", "--"]).arg(waits()).arg("store"));
+    let renamed = document.to_string().replace("cache_lock", "no_lock").replace("log_lock", "no_other");
+    fs::write(path.join("renamed.json"), renamed).unwrap();
+    report(&["other", "--whatif", "renamed.json"]).fails(2, &["none of the locks of renamed.json: `"]);
+    fs::write(path.join("else.json"), "{}").unwrap();
+    report(&["kept", "--whatif", "else.json"])
+        .fails(2, &["else.json is no result of `spinpark whatif --json`"]);
+    report(&["kept", "--whatif", "none.json"]).fails(2, &["cannot read none.json"]);
+    report(&["kept", "--whatif", "whatif.json", "--from", "1ms"]).fails(2, &["--whatif is of the whole run"]);
 }
 
 /// A round without the lock does not count, and that is said.

@@ -10,7 +10,7 @@
 //! | bend     | how far half of the delay is below half of the effect, twice              |
 //! | gap      | the effect at the lock less that of a control                              |
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::rounds::blocks::each_run;
 use crate::rounds::failure::{End, RunError};
@@ -166,7 +166,7 @@ pub struct Row {
 }
 
 /// What may be said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Delays there cost time.

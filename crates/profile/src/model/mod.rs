@@ -2,6 +2,7 @@
 //! marked.
 
 mod locks;
+mod measured;
 mod merged;
 mod observed;
 mod unnamed;
@@ -14,6 +15,7 @@ pub use self::locks::{
     Bound, Held, HeldTime, Kind, Lock, LockPlace, Outcomes, Role, RoleStats, SampleError, Sampled, SiteStats,
     Split, Times,
 };
+pub use self::measured::Measured;
 pub use self::merged::{Merged, Place, Spread};
 pub use self::observed::{Observed, OtherProgram, Recorder, Rest, ThreadTime, Threads};
 pub use self::unnamed::Unnamed;
@@ -122,6 +124,9 @@ pub struct Profile {
     /// durations are sums then, and there is no process, no order in time, and no wait of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<Merged>,
+    /// What `spinpark whatif` has measured of its locks, if that was given ([`measured`](mod@crate::measured)).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<Measured>,
     /// What to know before relying on the rest: whole sentences. In JSON two arrays of them: `warnings` has
     /// all, `losses` those that report missing records. If `dropped` is 0 and there are no losses, no record
     /// is missing.

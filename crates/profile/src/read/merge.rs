@@ -139,6 +139,7 @@ pub fn profile(recording: &Recording, symbols: &mut Symbols) -> Profile {
         sampling: None,
         host: None,
         merged: None,
+        measured: Vec::new(),
         warnings,
     };
     Profile { cost: cost::estimate(&alone, 0.0), ..alone }

@@ -1,9 +1,12 @@
 //! What to do first.
 
 use spinpark_fixtures::recordings::{named, store};
+use spinpark_measure::rounds::whatif::Verdict;
 use spinpark_profile::advice::advice;
+use spinpark_profile::html::Shown;
 use spinpark_profile::model::{
-    Detail, Doing, HeldWait, HolderTime, Kind, Lock, LocksOf, Profile, RecordingEnd, Role, Sampling, Split,
+    Detail, Doing, HeldWait, HolderTime, Kind, Lock, LocksOf, Measured, Profile, RecordingEnd, Role,
+    Sampling, Split,
 };
 use spinpark_profile::text::{self, Style};
 
@@ -227,4 +230,96 @@ fn of_a_sampled_process() {
         doing(Doing::WaitsForLock, "waited for another lock in `flush`").starts_with("Fix that lock first: ")
     );
     assert!(doing(Doing::Other, "is not known").starts_with("The figures do not decide"));
+}
+
+/// A second lock with less waiting, and what was measured of both: `(verdict, cost)`.
+fn measured(of: [Option<(Verdict, f64)>; 2]) -> Profile {
+    let mut profile = profile();
+    let mut other = profile.locks[0].clone();
+    (other.id, other.label) = (profile.locks.iter().map(|lock| lock.id).max().unwrap_or(0) + 1, "log".into());
+    other.roles[0].wait.total = 2_000 * MS;
+    profile.locks.insert(1, other);
+    for (lock, of) in of.iter().enumerate() {
+        let Some((verdict, cost)) = *of else { continue };
+        let lock = &profile.locks[lock];
+        let one = Measured {
+            name: lock.class().into_owned(),
+            noun: lock.noun().to_owned(),
+            is_of_sections: true,
+            verdict,
+            cost: Some(cost),
+            answer: format!("Sections of `{}` cost.", lock.class()),
+            command: profile.arguments.clone(),
+        };
+        profile.measured.push(one);
+    }
+    profile
+}
+
+/// What was measured decides the order, and stands where the bound is.
+#[test]
+fn what_was_measured_comes_first() {
+    let second = |profile: &Profile| advice(profile)[0].cost.contains("`log`: ");
+    assert!(!second(&measured([None, None])));
+    assert!(second(&measured([None, Some((Verdict::Costs, 0.1))])));
+    assert!(second(&measured([Some((Verdict::Costs, 0.1)), Some((Verdict::Costs, 0.2))])));
+    assert!(!second(&measured([Some((Verdict::Costs, 0.2)), Some((Verdict::Costs, 0.1))])));
+    assert!(!second(&measured([None, Some((Verdict::Undecided, 0.9))])));
+    assert!(!second(&measured([Some((Verdict::Undecided, 0.0)), None])), "undecided is not little");
+    for verdict in [Verdict::Little, Verdict::Saves] {
+        let profile = measured([Some((verdict, 0.0)), None]);
+        assert!(second(&profile));
+        assert_eq!(advice(&profile)[1].advice, "Look elsewhere first.");
+    }
+    let decided = measured([Some((Verdict::Costs, 0.2)), None]);
+    let cost = advice(&decided)[0].cost.clone();
+    assert!(
+        cost.contains(" % of their time. Measured: sections of `") && !cost.contains("at most"),
+        "{cost}"
+    );
+    assert!(advice(&decided)[1].cost.contains("at most"), "the other one has its bound");
+    let mut open = measured([Some((Verdict::Undecided, 0.2)), None]);
+    open.measured[0].command = vec![String::from("./other"), String::from("--fast")];
+    let cost = advice(&open)[0].cost.clone();
+    assert!(cost.contains("at most") && cost.contains("Measured with `./other --fast`: sections"), "{cost}");
+    let page = spinpark_profile::html::html(&[Shown { profile: &decided, summary: &[] }]).expect("a page");
+    assert!(page.contains("Measured: sections of "), "the page has it, too");
+    assert!(text::steps(&decided, Style::PLAIN).contains("Measured: sections of"));
+    // Another place than its sections neither orders nor bounds.
+    let mut beside = measured([None, Some((Verdict::Costs, 0.2))]);
+    beside.measured[0].is_of_sections = false;
+    assert!(!second(&beside) && advice(&beside)[1].cost.contains("Measured: "));
+}
+
+#[test]
+fn data_of_whatif_is_read_and_its_mistakes_are_told() {
+    let scratch = tempfile::tempdir().expect("scratch space");
+    let path = scratch.path().join("whatif.json");
+    let mut profiles = [profile()];
+    let lock = &profiles[0].locks[0];
+    let good = format!(
+        r#"{{"format": "spinpark whatif", "version": 1, "command": ["./x"], "where": "inside", "locks": [{{"name": {:?},
+        "noun": {:?}, "section_ns": 100.0, "delay_ns": 400, "answer": "It.", "effect": {{"slope": {{"median": 0.4,
+        "low": 0.3, "high": 0.5}}, "verdict": "costs"}}}}]}}"#,
+        lock.class(),
+        lock.noun()
+    );
+    let mut try_it = |text: &str| {
+        std::fs::write(&path, text).expect("it is written");
+        spinpark_profile::measured::add(&mut profiles, &path).map_err(|error| error.to_string())
+    };
+    for (text, words) in [
+        ("{", "is no result of `spinpark whatif --json`"),
+        ("{}", "it names no format"),
+        (r#"{"format": "spinpark compare"}"#, "its format is `spinpark compare`"),
+        (r#"{"format": "spinpark whatif", "version": 9}"#, "has version 9 of its format"),
+        (r#"{"format": "spinpark whatif", "version": 1}"#, "missing field"),
+        (&good.replace(r#""name": ""#, r#""name": "no "#), "has none of the locks of"),
+    ] {
+        let said = try_it(text).expect_err(text);
+        assert!(said.contains(words), "{said}");
+    }
+    try_it(&good).expect("it is right");
+    let cost = profiles[0].measured[0].cost.expect("it has one");
+    assert!((cost - 0.1).abs() < 1e-9, "of a whole section, not of a whole delay: {cost}");
 }

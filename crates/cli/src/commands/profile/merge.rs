@@ -129,11 +129,12 @@ pub(super) fn report(report: &Report, sources: Vec<PathBuf>) -> anyhow::Result<E
     }
     drop(progress);
     let say = Say { on_stderr: true };
-    let (profiles, notes) = merger.finish();
+    let (mut profiles, notes) = merger.finish();
     if profiles.is_empty() {
         let why = unread.first().map_or_else(|| notes.join(" "), Clone::clone);
         bail!("nothing can be added up of {} recordings: {why}", sources.len().max(read));
     }
+    super::add_measured(&mut profiles, &report.whatif)?;
     for why in unread.iter().take(NAMED) {
         say.wrapped(&format!("Left out: {why}"), 2);
     }

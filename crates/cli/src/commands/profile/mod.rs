@@ -41,7 +41,7 @@ use spinpark_profile::load::{Loaded, load};
 use spinpark_profile::model::{Detail, Profile as Recording};
 use spinpark_profile::symbols::Symbols;
 use spinpark_profile::waits::Waits;
-use spinpark_profile::{diff as comparison, text};
+use spinpark_profile::{diff as comparison, measured, text};
 
 use self::request::Request;
 use self::show::Shower;
@@ -125,10 +125,16 @@ pub(crate) fn report(report: &Report) -> anyhow::Result<ExitCode> {
         return merge::report(report, sources);
     }
     let shower = Shower::new(&report.show, false)?.of_part(request::part(report)?);
-    let loaded = load::again(report.first(), request::waits(&report.show)?)?;
+    let mut loaded = load::again(report.first(), request::waits(&report.show)?)?;
+    add_measured(&mut loaded.profiles.profiles, &report.whatif)?;
     shower.show(&loaded.profiles)?;
     loaded.unmet.into_iter().for_each(|text| Say { on_stderr: true }.wrapped(&text, 0));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds what `spinpark whatif` has measured.
+fn add_measured(profiles: &mut [Recording], files: &[PathBuf]) -> anyhow::Result<()> {
+    files.iter().try_for_each(|file| measured::add(profiles, file).map_err(anyhow::Error::from))
 }
 
 /// Compares two recordings.

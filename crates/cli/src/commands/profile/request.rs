@@ -66,6 +66,7 @@ pub(super) fn part(report: &Report) -> anyhow::Result<Option<(u64, u64)>> {
         ("--pprof", show.pprof.is_some()),
         ("--folded", show.folded.is_some()),
         ("--view", show.view != ViewChoice::Summary),
+        ("--whatif", !report.whatif.is_empty()),
     ];
     if let Some((option, _)) = others.iter().find(|(_, is_there)| *is_there) {
         bail!(

@@ -313,6 +313,7 @@ pub(crate) fn sample() -> Profile {
         sampling: None,
         host: None,
         merged: None,
+        measured: Vec::new(),
         warnings: vec![
             Warning::Note(String::from("`cachesim` changed after it was recorded: functions may be wrong.")),
             Warning::Loss(String::from("3 records of the file are damaged and were left out.")),
