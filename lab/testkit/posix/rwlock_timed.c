@@ -173,7 +173,8 @@ int main(int argc, char **argv)
             pthread_rwlockattr_t attr;
             CHECK(pthread_rwlockattr_init(&attr) == 0);
             CHECK(pthread_rwlockattr_setkind_np(&attr, kinds[i / 2]) == 0);
-            CHECK(pthread_rwlockattr_setpshared(&attr, i % 2) == 0);
+            /* Process-shared ones are glibc's in each configuration, and its threads can wait for ever in a storm. */
+            CHECK(pthread_rwlockattr_setpshared(&attr, argc == 1 && i % 2) == 0);
             OK(pthread_rwlock_init(&lock, &attr));
             part();
             OK(pthread_rwlock_trywrlock(&lock));
