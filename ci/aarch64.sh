@@ -16,7 +16,7 @@
 # | memory that is empty in a forked child (`MADV_WIPEONFORK`)  | fork_bare                                                   |
 # | robust lists                                                | mutex_robust                                                |
 # | some cancellations, with glibc's locks as well              | cond_destroy, cond_cancel, cancellers                       |
-# | forks, while another thread translates code: the child waits for a lock of qemu's | soak                                 |
+# | forks, while another thread translates code: the child waits, probably for qemu (seen once) | soak                                 |
 # | programs that start others without binfmt_misc              | rwlock_policy_on_one_cpu; `spinpark run`, `spinpark profile` |
 # | restartable sequences (the locks have none on aarch64)      | –                                                           |
 # | `ptrace`, and the program's own registers in `/proc`        | `spinpark why`, `spinpark top`, `spinpark profile --pid`    |

@@ -2,7 +2,7 @@
 //!
 //! Threads learn while a program runs whether to spin for a lock, to back off or to sleep, and that is right for nearly
 //! all locks: [`Mutex`](crate::Mutex) and [`RwLock`](crate::RwLock) have no other. A lock that is better off otherwise, by
-//! a measurement, has its policy in its type; it is as large, and its uncontended calls have the same instructions.
+//! a measurement, has its policy in its type; it is as large, and its uncontended calls have the same code.
 //!
 //! | policy | what threads do |
 //! |---|---|
